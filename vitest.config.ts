@@ -65,10 +65,10 @@ export const longTests = {
  * a week, and before a release. No promise rests on it, either.
  */
 export const weeklyTests = [
-  'test/{hosts,mongo,sql}/**/*.test.ts',
+  'test/{hosts,sql}/**/*.test.ts',
   'sandbox/test/{cli/check/*,cli/trigger-service,cli/usage,demo/*,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
-  'test/examples/{dynamodb-store,services-input}.test.ts',
+  'test/examples/{dynamodb-store,mongo-store,services-input}.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',
   'test/package/{express-projects,release}.test.ts',
   'test/{programs,servers}.test.ts',
@@ -172,11 +172,8 @@ export default defineConfig({
       include: ['src/**', 'sandbox/src/**'],
       // It runs as a process of its own, whose coverage is not collected; test/cli tries it all.
       // The files of the console run in a browser, where nothing counts them: sandbox/test/console.
-      // SQL libraries and MongoDB are tried on their servers once a week: test/sql and test/mongo.
-      exclude: [
-        ...['{src,sandbox/src}/cli/**', 'sandbox/src/service/console/**'],
-        ...['src/stores/sql/libraries.ts', 'src/stores/mongo.ts'],
-      ],
+      // SQL libraries are tried on their servers once a week: test/sql.
+      exclude: ['{src,sandbox/src}/cli/**', 'sandbox/src/service/console/**', 'src/stores/sql/libraries.ts'],
       reporter: ['text', 'json-summary'],
       thresholds: { lines: 99 },
     },

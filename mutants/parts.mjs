@@ -18,7 +18,6 @@ export const parts = {
   },
   stores: {
     least: 95,
-    // Each mutant of mongo.ts would start a server for minutes.
     mutate: ['src/stores/{memory,redis/**/*}.ts'],
     tests: ['test/stores/{memory,redis*}.test.ts', 'test/faults/redis-refuses-writes.test.ts'],
     without: [],

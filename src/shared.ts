@@ -24,6 +24,5 @@ export { sqlStore, type SqlDatabase } from './stores/sql/sql-store.js';
 export type { SqlStore } from './stores/sql/store.js';
 export { pgStore } from './stores/sql/pg.js';
 export { mysqlStore } from './stores/sql/mysql2.js';
-export { mongoStore, type MongoStore } from './stores/mongo.js';
 export * from './stores/sql/libraries.js';
 export { redisStore, type IoredisClient } from './stores/redis/store.js';

@@ -4,7 +4,6 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { Redis } from 'ioredis';
-import { MongoClient } from 'mongodb';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
@@ -52,7 +51,6 @@ const library = Object.assign(() => undefined, {
 }) as never;
 const server = createServer();
 const redis = new Redis({ lazyConnect: true });
-const mongo = new MongoClient('mongodb://127.0.0.1:1');
 const pool = new Pool();
 const mysqlPool = createPool({});
 const sqlStore = index.pgStore(pool);
@@ -60,7 +58,7 @@ const sandbox = await sandboxed.transferSandbox();
 const [contract = expect.fail('There is no check.')] = testing.storeContract;
 
 afterAll(async () => {
-  await Promise.all([sandbox.close(), mongo.close(), pool.end(), mysqlPool.end()]);
+  await Promise.all([sandbox.close(), pool.end(), mysqlPool.end()]);
 });
 
 /** What takes options: a call with them, one of their names, and those that it requires. */
@@ -87,7 +85,6 @@ const takesOptions: Record<string, [call: (options: never) => unknown, known: st
   'messageSignature().sign': [(options) => index.messageSignature(signedMessage).sign('{}', options), 'dsaEncoding'],
   memoryStore: [(options) => index.memoryStore(options), 'maxEntries'],
   redisStore: [(options) => index.redisStore(redis, options), 'prefix'],
-  mongoStore: [(options) => index.mongoStore(mongo, options), 'collection'],
   pgStore: [(options) => index.pgStore(pool, options), 'table'],
   mysqlStore: [(options) => index.mysqlStore(mysqlPool, options), 'table'],
   sqlStore: [(options) => index.sqlStore(library, options), 'idleTimeoutMs'],
@@ -208,11 +205,7 @@ const returned: Record<string, unknown> = {
   'transferSandbox()': sandbox,
 };
 
-const stores = [
-  store,
-  sqlStore,
-  ...[index.redisStore(redis), index.mongoStore(mongo), index.mysqlStore(mysqlPool), index.sqlStore(library)],
-];
+const stores = [store, sqlStore, ...[index.redisStore(redis), index.mysqlStore(mysqlPool), index.sqlStore(library)]];
 /** Whose result is data, or a promise of it. */
 const returnsData = [
   ...['closeOnSignal', 'inspectTransfer', 'reconcileTransfer', 'reconcileTransfers'],

@@ -32,7 +32,8 @@ finished after SIGINT, SIGTERM or SIGHUP.
 
 Exit codes:
   0  Every transfer is handled or open, or there is none.
-  1  A transfer is unknown, could not be read or handled, or was not reached.
+  1  A transfer is unknown, could not be read or handled, was not reached, or
+     was created in the future.
      The service gives a transfer as failed that your books have as paid.
      An open transfer is older than a day, or its status reads as final.
      A success could not be recorded, or a function of \`afterCommit\` still runs.
@@ -66,7 +67,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (unfinished > 0) {
     process.stderr.write(`Not finished: ${unfinished} recordings of a success, or functions of \`afterCommit\`.\n`);
   }
-  const hasFaults = [counts.pending, counts.paid].some((each) => each.has('unknown') || each.has('failed'));
+  const hasFaults = [report, report.paid].some((each) => each !== undefined && each.problems.length > 0);
   const isWhole = notRead === undefined ? findStop(report) === undefined : notRead === 0;
   return !hasFaults && isWhole && unfinished === 0 && advice.size === 0 ? 0 : 1;
 }
@@ -202,7 +203,7 @@ function printer(all: number | undefined, counts: Counts, json: boolean): (recon
 
 /** The error without its cause, which may have data of the transfer. */
 function toJson(reconciled: Reconciled): object {
-  if (!('error' in reconciled)) return {};
+  if (reconciled.error === undefined) return {};
   const { code, message, status } = reconciled.error;
   return { code, message, httpStatus: status };
 }
@@ -217,8 +218,8 @@ const colours: Readonly<Record<Reconciled['result'], Style>> = {
 };
 
 function row(reconciled: Reconciled): string {
-  const { id, result, status } = reconciled;
-  const text = [id, status, ...(result === 'failed' ? [reconciled.error.message] : [])].filter(Boolean).join('  ');
+  const { id, result, status, error } = reconciled;
+  const text = [id, status, error?.message].filter(Boolean).join('  ');
   return `${paint(colours[result], result.padEnd(9))}  ${fit(printable(text), width() - 11)}\n`;
 }
 

@@ -143,16 +143,17 @@ function describeSilence(error: unknown, timeoutMs: number): string {
 }
 
 /**
- * Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`.
+ * Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`. A
+ * URL loses the blanks at its end, so that `.. ` would be one, too.
  */
 export function toPathSegment(id: unknown): string {
-  if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+$/u.test(id)) {
+  if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$|\s)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+(?<!\s)$/u.test(id)) {
     return encodeURIComponent(id);
   }
   const isNumeric = typeof id === 'number' || typeof id === 'bigint';
   throw new TransferClientError(
     'INVALID_ID',
-    'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character' +
+    'An id is 1 to 255 characters, not `.` or `..`, without a blank at an end, and has no slash, backslash, ?, #, % or control character' +
       (isNumeric ? `. It is a string, not ${describeGiven(id)}: write \`String(id)\`.` : '.'),
   );
 }

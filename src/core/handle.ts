@@ -1,4 +1,4 @@
-import { pause, setDeadline } from '../lib/deadline.js';
+import { setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
@@ -21,13 +21,6 @@ type RunEnding = Failure | SettleEnding;
 /** Called before an ending is reported, with whether the success was recorded. */
 type OnEnd = (hasSucceeded: boolean) => Promise<void>;
 
-/**
- * A handler that runs again pauses before: at most so long the first time, and at most twice as long each time after
- * that.
- */
-const firstPauseMs = 20;
-const longestPauseMs = 1_000;
-
 /** Runs the handler of a delivery that was granted its claim. Returns how any other delivery ends. */
 export function handleClaimed<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
@@ -47,9 +40,8 @@ export function handleClaimed<C extends CallbackShape, Tx>(
 }
 
 /**
- * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up
- * its transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds
- * the claim until the handler finishes; then it reports the second ending. Never rejects.
+ * Runs the handler while the claim is held, and settles or releases the claim afterwards. On timeout it resolves with
+ * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
 export function runHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
@@ -66,12 +58,10 @@ class HandlerRun<C extends CallbackShape, Tx> {
   readonly #claim: HeldClaim<Tx>;
   readonly #parts: ReceiverParts<C, Tx>;
   readonly #onEnd: OnEnd | undefined;
-  readonly #endsAt: number;
+  readonly #watched: WatchedTx<Tx> | undefined;
+  readonly #afterCommit = new AfterCommit();
   #resolve!: (ending: Ending) => void;
   #isLate = false;
-  /** These two are of the last call of the handler. */
-  #watched: WatchedTx<Tx> | undefined;
-  #afterCommit: AfterCommit | undefined;
 
   constructor(
     delivery: Delivery<C | OtherEvent>,
@@ -83,7 +73,7 @@ class HandlerRun<C extends CallbackShape, Tx> {
     this.#claim = claim;
     this.#parts = parts;
     this.#onEnd = onEnd;
-    this.#endsAt = performance.now() + parts.options.handlerTimeoutMs;
+    this.#watched = claim.isTransactional ? new WatchedTx(claim.tx) : undefined;
   }
 
   start(): Promise<Ending> {
@@ -97,59 +87,34 @@ class HandlerRun<C extends CallbackShape, Tx> {
     });
   }
 
-  /** Runs the handler, and again while its store allows that, after pauses that grow. */
   async #run(): Promise<void> {
-    let ending = await this.#handleAndSettle();
-    for (let limitMs = firstPauseMs; ending.outcome !== 'processed'; limitMs = Math.min(2 * limitMs, longestPauseMs)) {
-      // At random: two handlers that have met would meet again.
-      if (!(await this.#mayRunAgain(ending.error, Math.random() * limitMs))) {
-        await this.#claim.release();
-        break;
-      }
-      ending = await this.#handleAndSettle();
-    }
+    const ending = await this.#handleAndSettle();
+    if (ending.outcome !== 'processed') await this.#claim.release();
     if (this.#onEnd !== undefined) await this.#onEnd(ending.outcome === 'processed');
     if (this.#isLate) report({ ...this.#delivery.toOutcome(ending), late: true }, this.#parts.options);
     else this.#resolve(ending);
   }
 
   async #handleAndSettle(): Promise<RunEnding> {
-    const claim = this.#claim;
-    const watched = claim.isTransactional ? new WatchedTx(claim.tx) : undefined;
-    const afterCommit = new AfterCommit();
-    this.#watched = watched;
-    this.#afterCommit = afterCommit;
-    const cancelDeadline = setDeadline(this.#endsAt - performance.now(), () => {
+    const cancelDeadline = setDeadline(this.#parts.options.handlerTimeoutMs, () => {
       this.#endLate();
     });
-    // A context of an earlier call must not add to a later one.
-    const context = toContext(this.#delivery, claim, watched, (call) => {
-      afterCommit.add(call);
+    const context = toContext(this.#delivery, this.#claim, this.#watched, (call) => {
+      this.#afterCommit.add(call);
     });
     let failure: Failure | undefined;
     try {
       const handling = callHandler(this.#delivery, context, this.#parts);
-      watched?.beginWatch();
+      this.#watched?.beginWatch();
       await handling;
     } catch (error) {
       failure = toFailure(error);
     }
-    afterCommit.close();
+    this.#afterCommit.close();
     cancelDeadline();
     if (failure !== undefined) return failure;
     this.#warnOfUnusedTx();
-    return claim.settle(afterCommit);
-  }
-
-  /**
-   * Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is
-   * time left.
-   */
-  async #mayRunAgain(error: unknown, pauseMs: number): Promise<boolean> {
-    const claim = this.#claim;
-    if (!(await claim.restart(error)) || performance.now() + pauseMs >= this.#endsAt) return false;
-    await pause(pauseMs, { signal: claim.signal });
-    return !claim.isAborted;
+    return this.#claim.settle(this.#afterCommit);
   }
 
   #endLate(): void {
@@ -199,10 +164,10 @@ function toFailure(error: unknown): Failure {
     : { outcome: 'handler_failed', error: toReason(error) };
 }
 
-async function waitForRest<Tx>(claim: HeldClaim<Tx>, afterCommit: AfterCommit | undefined): Promise<void> {
+async function waitForRest<Tx>(claim: HeldClaim<Tx>, afterCommit: AfterCommit): Promise<void> {
   // First: a recording in the background starts the functions of `afterCommit` at its end.
   await claim.recording;
-  await afterCommit?.ended;
+  await afterCommit.ended;
 }
 
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */

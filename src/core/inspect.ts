@@ -1,12 +1,12 @@
 import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
-import { TransferCallbackError, toReason } from '../lib/errors.js';
-import { callStore, claimCallback, releaseUnheld } from './claim/call-store.js';
+import { TransferCallbackError } from '../lib/errors.js';
+import { callStore } from './claim/call-store.js';
 import { expectedId, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { ClaimParts } from './claim/parts.js';
-import type { Claim, ClaimReply, StoreRecord } from './store.js';
+import type { StoreRecord } from './store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
 export type InspectedCallback = StoreRecord & {
@@ -18,11 +18,6 @@ export type InspectedCallback = StoreRecord & {
 
 /** What reads and forgets records needs of the receiver. */
 type Parts<Tx> = ClaimParts<Tx> & { readonly options: { readonly onReversed?: unknown } };
-
-/** Whether the store grants a claim, and how long claiming it twice and releasing it took, in milliseconds. */
-export type StoreProbe =
-  // With `error`, so that `ok` narrows it without `strict`, too.
-  { ok: true; storeMs: number; error?: undefined } | { ok: false; error: unknown };
 
 /** Options of `forget`: the record that was seen, who forgets it, and why. */
 export interface ForgetOptions {
@@ -60,42 +55,6 @@ export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise
     ...(reversal !== undefined && { reversal: reversal.record }),
   };
 }
-
-/**
- * Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects.
- */
-export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<StoreProbe> {
-  const startedAt = performance.now();
-  try {
-    await callStore(parts.options.storeTimeoutMs, () => claimAndRelease(token, parts));
-    return { ok: true, storeMs: performance.now() - startedAt };
-  } catch (error) {
-    return { ok: false, error: toReason(error) };
-  }
-}
-
-async function claimAndRelease<Tx>(token: string, { options, rules }: ClaimParts<Tx>): Promise<void> {
-  const { store, leaseMs, retentionMs, storeTimeoutMs, logger } = options;
-  const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
-  const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
-  const key = `check-${crypto.randomUUID()}`;
-  const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, { key, id: key }, request, rules);
-  const claim = requireGranted('a claim of a new key', await claimKey());
-  try {
-    // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could
-    // only write.
-    requireGranted('the same claim, sent twice,', await claimKey());
-  } catch (error) {
-    releaseUnheld(claim, key, request);
-    throw error;
-  }
-  await callStore(storeTimeoutMs, () => claim.release(), { method: 'release', token, id: key });
-  const warning = store.check === undefined && rules.undoesWrites ? unchecked : await store.check?.(key, request);
-  if (warning !== undefined) logger.warn({}, warning);
-}
-
-const unchecked =
-  'The store has no `check`: a claim was tried, and no commit. A database without transactions fails at the first callback.';
 
 /**
  * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
@@ -211,12 +170,6 @@ export async function findRecord(
 
 async function readKey(read: (key: string) => Promise<StoreRecord | undefined>, key: string): Promise<FoundRecord> {
   return { key, record: withDeliveryName(requireRecord(await read(key))) };
-}
-
-/** Returns the claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
-function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
-  if (reply.state === 'claimed') return reply.claim;
-  throw new TransferCallbackError('STORE_REPLY_UNEXPECTED', `Expected ${what} to be granted, got ${reply.state}.`);
 }
 
 function requireId(id: unknown): void {

@@ -80,7 +80,7 @@ interface OnReversed<C extends EventShape, Tx> {
   /**
    * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. Only one
    * of `onFailed` and `onReversed` is called for a transfer, once. Required if a state of the `service` is `REVERSED`,
-   * and left out otherwise. With it, `retentionMs` has no default.
+   * and left out otherwise. With it, `retentionMs` has no default, and is at least a day.
    * @default none
    */
   onReversed: (
@@ -103,10 +103,7 @@ interface OnOther<C extends EventShape, Tx> {
 interface CommonOptions<C extends EventShape, Tx> {
   /** Where claims are kept: `redisStore(client)`, `pgStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
-  /**
-   * Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. On
-   * `mongoStore` it is called again in the same delivery if its transaction meets a conflict.
-   */
+  /** Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. */
   onSuccess: (callback: NoInfer<CallbackFor<C, 'transfer.success'>>, context: HandlerContext<Tx>) => unknown;
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
@@ -220,7 +217,7 @@ export const renewalsPerLease = 3;
 export const maxHandlerTimeouts = 6;
 
 /** A shorter retention would forget a callback before the service's last attempt, and run the handler again. */
-const leastRetentionMs = lastAttemptMs + 1;
+export const leastRetentionMs = lastAttemptMs + 1;
 
 /** Returns the age above which `prune` deletes records, or throws INVALID_ARGUMENT: younger ones are still needed. */
 export function requirePruneAge(olderThanMs: number): number {
@@ -245,7 +242,6 @@ export const receiverOptionNames = [
 /** Clients and pools, each with a method that only it has, and the code that makes a store from it. */
 const clients = [
   ['sendCommand', 'redisStore(redis)'],
-  ['startSession', 'mongoStore(client)'],
   ['$transaction', "prismaStore(prisma, { dialect: 'postgres' })"],
   ['getConnection', 'mysqlStore(pool)'],
   ['connect', 'pgStore(pool)'],

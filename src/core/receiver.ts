@@ -1,19 +1,13 @@
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
+import { checkStore, type StoreProbe } from './check.js';
 import { Lines } from './claim/lines.js';
 import { rulesOf } from './claim/rules.js';
 import { createDeliveryNamer, type Arrival, type WaitUntil } from './delivery.js';
 import { IgnoredNames } from './ignored-names.js';
 import { InFlight } from './in-flight.js';
-import {
-  checkStore,
-  forgetCallback,
-  inspectCallback,
-  type ForgetOptions,
-  type InspectedCallback,
-  type StoreProbe,
-} from './inspect.js';
+import { forgetCallback, inspectCallback, type ForgetOptions, type InspectedCallback } from './inspect.js';
 import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ReceiverParts } from './parts.js';
@@ -68,9 +62,10 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    */
   inspect(id: string): Promise<InspectedCallback>;
   /**
-   * Claims a new key in the store twice, and releases it. Unlike a ping, this finds a full or read-only server, a
-   * missing table and a missing permission, and in MySQL a proxy or a cluster that lacks what a claim needs. Takes at
-   * most `storeTimeoutMs` and 50 ms. Never rejects. Call it at startup or by hand.
+   * Tries the store with a new key: claims, releases, settles, reads and forgets it. Unlike a ping, this finds a full or
+   * read-only server, a missing table or permission, a plugin that changes what the store reads, and in MySQL a proxy or
+   * a cluster that lacks what a claim needs. Logs a warning for each setting that may lose records. Takes at most
+   * `storeTimeoutMs` and 50 ms. Never rejects. Call it at startup or by hand.
    */
   check(): Promise<StoreProbe>;
   /**

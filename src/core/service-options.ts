@@ -49,11 +49,19 @@ export function requireOtherHandlers(
   }
   if (onReversed === undefined) return;
   if (!hasMethods(store, 'read')) throw invalidArgument('store', 'a store with `read` beside `onReversed`', store);
+  const example = 'retentionMs: 60 * 86_400_000';
   if (retentionMs === undefined) {
     const expected = 'given beside `onReversed`: longer than the service takes to reverse a transfer';
-    throw invalidArgument('retentionMs', expected, retentionMs, 'retentionMs: 60 * 86_400_000');
+    throw invalidArgument('retentionMs', expected, retentionMs, example);
+  }
+  // In seconds by mistake, it would let a copy run a handler again after an hour or two.
+  if (retentionMs < dayMs) {
+    const expected = `at least ${dayMs} beside \`onReversed\`, which is a day in milliseconds`;
+    throw invalidArgument('retentionMs', expected, retentionMs, example);
   }
 }
+
+const dayMs = 86_400_000;
 
 const none: ReadonlySet<StateMeaning> = new Set();
 

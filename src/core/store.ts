@@ -52,12 +52,11 @@ export type ClaimReply<Tx = undefined> =
  * }
  */
 export interface Claim<Tx = undefined> {
-  /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. `restart` replaces it. */
+  /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. */
   readonly tx: Tx;
   /**
    * Resolves when the claim has ended, if the store learns that by itself, as when a connection has broken. The
-   * handler's signal then aborts. Must not resolve while the claim is held. A promise of this claim alone; `restart`
-   * replaces it.
+   * handler's signal then aborts. Must not resolve while the claim is held.
    */
   readonly ended?: Promise<unknown> | undefined;
   /**
@@ -71,11 +70,6 @@ export interface Claim<Tx = undefined> {
    * twice. A transactional store rejects instead: its writes were rolled back with the claim.
    */
   settle(): Promise<{ overlapped: boolean }>;
-  /**
-   * Resolves with whether the handler may run again: `error`, of the handler or of `settle`, tells that the database
-   * has given up the transaction for another one. If so, a new transaction has begun under the same lease.
-   */
-  restart?(error: unknown): Promise<boolean>;
   /** Frees the callback for the next delivery. Changes nothing when the claim is no longer this delivery's. */
   release(): Promise<void>;
 }
@@ -134,8 +128,8 @@ export interface CallbackStore<Tx = undefined> {
    */
   forget?(key: string, fingerprint: string): Promise<boolean>;
   /**
-   * Tries what `receiver.check()` cannot try by a claim, with a key that nothing else uses, and leaves nothing behind.
-   * Rejects with what is missing. Resolves with a sentence for the log if a setting is risky.
+   * Tries what `receiver.check()` cannot try by the other methods, with a key that nothing else uses, and leaves nothing
+   * behind. Rejects with what is missing. Resolves with a sentence for the log for each risky setting.
    */
-  check?(key: string, request: ClaimRequest): Promise<string | undefined>;
+  check?(key: string, request: ClaimRequest): Promise<readonly string[]>;
 }

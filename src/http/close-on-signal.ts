@@ -31,7 +31,7 @@ const idlePollMs = 100;
  * INVALID_ARGUMENT.
  *
  * @example
- * const { unfinished } = await closeOnSignal(app.listen(3000), receiver);
+ * const { unfinished } = await closeOnSignal(app.listen(3000), router.receiver);
  * process.exit(unfinished > 0 ? 1 : 0);
  */
 export function closeOnSignal(

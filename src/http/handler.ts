@@ -1,6 +1,6 @@
 import type { EventShape, TransferCallback } from '../core/callback.js';
 import { hasMethods } from '../lib/checks.js';
-import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
+import { resolveHttpOptions, type TransferCallbackOptions, type WithReceiver } from './options.js';
 import { requestReceiver } from './request-receiver.js';
 import { readWebBody } from './web-body.js';
 
@@ -27,7 +27,8 @@ export type TransferCallbackHandler = (request: WebRequest, host?: HostContext |
 
 /**
  * Makes a handler that treats every web request as a delivery, for Next.js, Hono, Bun, Deno and other hosts of the
- * Fetch API. Its responses are those of the router. Throws INVALID_ARGUMENT.
+ * Fetch API. Its responses are those of the router, and its property `receiver` is the receiver. Throws
+ * INVALID_ARGUMENT.
  *
  * @example
  * export const POST = transferCallbackHandler({ store, onSuccess, onFailed }); // a route of Next.js
@@ -38,11 +39,11 @@ export type TransferCallbackHandler = (request: WebRequest, host?: HostContext |
 export function transferCallbackHandler<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, WebRequest>,
   ...surplus: never[]
-): TransferCallbackHandler {
+): TransferCallbackHandler & WithReceiver<C, Tx> {
   const resolved = resolveHttpOptions(options, surplus);
   const receiveRequest = requestReceiver(resolved, readWebBody);
 
-  return async function handleTransferCallback(request, host: HostContext = {}) {
+  const handle: TransferCallbackHandler = async (request, host: HostContext = {}) => {
     try {
       // Some hosts have it as a method that needs its object.
       const waitUntil = hasMethods(host, 'waitUntil') ? (work: Promise<void>) => host.waitUntil?.(work) : undefined;
@@ -57,4 +58,5 @@ export function transferCallbackHandler<C extends EventShape = TransferCallback,
       return new Response(null, { status: 500 });
     }
   };
+  return Object.assign(handle, { receiver: resolved.receiver });
 }

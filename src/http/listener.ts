@@ -2,7 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
 import { readBody } from './body.js';
-import { resolveHttpOptions, type ResolvedHttpOptions, type TransferCallbackOptions } from './options.js';
+import {
+  resolveHttpOptions,
+  type ResolvedHttpOptions,
+  type TransferCallbackOptions,
+  type WithReceiver,
+} from './options.js';
 import { requestReceiver, type ReceivedRequest } from './request-receiver.js';
 import { respond } from './write-response.js';
 
@@ -14,7 +19,7 @@ export type TransferCallbackListener = (
 
 /**
  * Makes a request listener that treats every request as a delivery. Use it with `http.createServer`, with Connect, or
- * in front of an Express app on the same server. Throws INVALID_ARGUMENT.
+ * in front of an Express app on the same server. Its property `receiver` is the receiver. Throws INVALID_ARGUMENT.
  *
  * @example
  * createServer(transferCallbackListener({ store, onSuccess, onFailed })).listen(3000);
@@ -22,9 +27,11 @@ export type TransferCallbackListener = (
 export function transferCallbackListener<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx>,
   ...surplus: never[]
-): TransferCallbackListener {
+): TransferCallbackListener & WithReceiver<C, Tx> {
+  const resolved = resolveHttpOptions(options, surplus);
   // The cast is safe: HTTP/2's compatibility API has every property that this package uses.
-  return deliveryListener(resolveHttpOptions(options, surplus)) as TransferCallbackListener;
+  const listener = deliveryListener(resolved) as TransferCallbackListener;
+  return Object.assign(listener, { receiver: resolved.receiver });
 }
 
 /** Makes the listener for every server whose requests extend Node's own. */

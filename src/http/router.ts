@@ -1,7 +1,7 @@
 import { Router, type Request } from 'express';
 import type { EventShape, TransferCallback } from '../core/callback.js';
 import { deliveryListener } from './listener.js';
-import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
+import { resolveHttpOptions, type TransferCallbackOptions, type WithReceiver } from './options.js';
 
 /** Express's request under a name of this package, so that editors show short types. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- editors would show a type alias in full.
@@ -16,7 +16,7 @@ export interface ExpressRequest extends Request {}
  * handles POST one segment below if a verifier reads that segment. It leaves all other requests to the app.
  *
  * It never calls `next` with an error, because an app's error handler that responds 200 would acknowledge a failure.
- * Throws INVALID_ARGUMENT.
+ * `router.receiver` is the receiver, for `closeOnSignal`, reconciliation and the commands. Throws INVALID_ARGUMENT.
  *
  * @example
  * const router = transferCallbackRouter({
@@ -29,7 +29,7 @@ export interface ExpressRequest extends Request {}
 export function transferCallbackRouter<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, ExpressRequest>,
   ...surplus: never[]
-): Router {
+): Router & WithReceiver<C, Tx> {
   const resolved = resolveHttpOptions(options, surplus);
   const listen = deliveryListener(resolved);
   const readsPath = resolved.verifiers.some((verify) => verify.readsPath === true);
@@ -52,7 +52,8 @@ export function transferCallbackRouter<C extends EventShape = TransferCallback, 
   });
   routerCount += 1;
   // `isRouteOf` looks for this name. Another router may be in a route that was left by `next('route')`.
-  return Object.defineProperty(router, 'name', { value: `transferCallbackRouter${routerCount}` });
+  Object.defineProperty(router, 'name', { value: `transferCallbackRouter${routerCount}` });
+  return Object.assign(router, { receiver: resolved.receiver });
 }
 
 let routerCount = 0;

@@ -30,8 +30,6 @@ export type TransferCallbackErrorCode =
   | 'TRANSACTION_CONTROL'
   /** The table of a SQL store does not exist. */
   | 'NO_TABLE'
-  /** The MongoDB server is in no replica set, and has no transactions. */
-  | 'NO_TRANSACTIONS'
   /** The receiver is closing. */
   | 'CLOSING'
   /** The handler asked to be called again later. */

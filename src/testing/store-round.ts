@@ -105,9 +105,6 @@ export class Round {
         get ended() {
           return claim.ended;
         },
-        ...(claim.restart && {
-          restart: (error: unknown) => this.measure(async () => (await claim.restart?.(error)) === true),
-        }),
         renew: () => this.measure(() => claim.renew()),
         settle: async () => {
           const settled = await this.measure(() => claim.settle());

@@ -56,6 +56,18 @@ describe('the exit code', () => {
   });
 });
 
+test('a transfer that was created in the future is exit code 1, with its result and the reason', async () => {
+  const cwd = await startSaying('PENDING');
+  const soon = new Date(Date.now() + 2 * 3_600_000).toISOString();
+  const message = expect.stringContaining(`to be in the past, got ${soon}: another time zone?`) as string;
+  const { code, out, err } = await reconcile([`a\t${soon}`], { cwd }).ended;
+  expect([code, err]).toEqual([1, '']);
+  expect(objects(out)).toMatchObject([
+    { id: 'a', result: 'pending', code: 'INVALID_ARGUMENT', message },
+    { pending: 1 },
+  ]);
+});
+
 describe('beside the progress line', () => {
   const reconcileLogging = async (log: string): Promise<string> => {
     const handlers = `onSuccess({ data }) { ${log} }, onFailed() {},`;

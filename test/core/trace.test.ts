@@ -137,7 +137,7 @@ test('each call of the store by `check` is traced', async () => {
   const events = listenToTraces();
   expect(await receiverOf({}).check()).toMatchObject({ ok: true });
   const ended = events.filter(({ phase }) => phase === 'asyncEnd').map(({ context }) => context.call);
-  expect(ended).toEqual(['claim', 'claim', 'release']);
+  expect(ended).toEqual(['claim', 'claim', 'release', 'claim', 'settle', 'claim']);
 });
 
 test('the release of a claim that was granted too late is traced', async () => {

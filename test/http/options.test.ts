@@ -133,3 +133,15 @@ test('onOther beside confirm needs a verifier, because confirm cannot vouch for 
     expect(() => transferCallbackListener({ ...given, verify: urlToken('a-secret-of-the-address') })).not.toThrow();
   }
 });
+
+test.each([transferCallbackRouter, transferCallbackListener, transferCallbackHandler])(
+  '$name has the receiver that it was given, or that it has made',
+  async (mount) => {
+    expect(mount({ receiver }).receiver).toBe(receiver);
+    const { options, handled } = recordingOptions();
+    const made = mount(options).receiver;
+    expect(await made.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+    expect(handled).toHaveLength(1);
+    expect(() => mount({ receiver: made, verify: () => true })).not.toThrow();
+  },
+);

@@ -15,6 +15,7 @@ let connect: ClaimDatabase['connect'];
 beforeAll(async () => {
   database = await startClaimDatabase();
   ({ admin, transaction, connect } = database);
+  await admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1');
   return () => database.stop();
 });
 
@@ -128,8 +129,9 @@ async function check(pool: Pool, options?: Parameters<typeof mysqlStore>[1]) {
   return { checked: await receiver.check(), warnings };
 }
 
-test('check tries the whole of a claim once, leaves nothing behind, and warns of an idle time that outlasts the first retry', async () => {
-  const before = await select(admin, 'SELECT id FROM transfer_callbacks');
+test('check leaves no record that counts, and warns of an idle time that outlasts the first retry', async () => {
+  const live = `SELECT id FROM transfer_callbacks WHERE expires_at > 0`;
+  const before = await select(admin, live);
   const pool = connect();
   expect(await check(pool)).toMatchObject({ checked: { ok: true }, warnings: [] });
   for (const idleTimeoutMs of [30_000, null]) {
@@ -138,8 +140,22 @@ test('check tries the whole of a claim once, leaves nothing behind, and warns of
       warnings: [expect.stringContaining('`idleTimeoutMs` under 30 000')],
     });
   }
-  expect(await select(admin, 'SELECT id FROM transfer_callbacks')).toEqual(before);
+  expect(await select(admin, live)).toEqual(before);
   await database.expectRestored(pool);
+});
+
+test('check warns of a COMMIT that does not wait for the disk', async () => {
+  onTestFinished(async () => {
+    await admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1');
+  });
+  for (const [value, warnings] of [
+    [0, [expect.stringContaining('`innodb_flush_log_at_trx_commit` is 0: a crash')]],
+    [2, [expect.stringContaining('`innodb_flush_log_at_trx_commit` is 2: a crash')]],
+    [3, []],
+  ] as const) {
+    await admin.query(`SET GLOBAL innodb_flush_log_at_trx_commit = ${value}`);
+    expect(await check(connect())).toMatchObject({ checked: { ok: true }, warnings });
+  }
 });
 
 // As ProxySQL does with some settings, Percona XtraDB Cluster with locks, and Vitess with the whole statement.

@@ -89,6 +89,20 @@ test('while the table is missing no callback is acknowledged, and each call reje
   await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(missing);
 });
 
+test('check warns of a COMMIT that does not wait for the disk, and leaves no record that counts', async () => {
+  const live = 'SELECT id FROM transfer_callbacks WHERE expires_at > 0 ORDER BY id';
+  const { rows } = await pool.query(live);
+  for (const value of ['off', 'local', 'on']) {
+    const warnings: string[] = [];
+    const logger = { info: vi.fn(), warn: (_: object, message: string) => warnings.push(message), error: vi.fn() };
+    const receiver = receiverOn(server.pool({ options: `-c synchronous_commit=${value}` }), { logger });
+    expect(await receiver.check()).toMatchObject({ ok: true });
+    const expected = containing('`synchronous_commit` is off: a crash of the database may lose callbacks');
+    expect(warnings).toEqual(value === 'off' ? [expected] : []);
+  }
+  expect((await pool.query(live)).rows).toEqual(rows);
+});
+
 test('no other failure is taken for a missing table', async () => {
   const { own: down, proxy } = await poolBehindProxy(server);
   await proxy.close();

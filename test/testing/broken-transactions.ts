@@ -5,7 +5,6 @@ import {
   failureSwallowed,
   lateWrite,
   rolledBack,
-  runsAgain,
   writeKept,
   writeLeft,
   writeUndone,
@@ -126,12 +125,6 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
     }),
     caughtBy: [lateWrite],
     says: /of the writes of a late holder and the next one 2 were kept/,
-  },
-  {
-    fault: 'lets a handler run again in the transaction that a deadlock has ended',
-    change: () => ({ restart: () => Promise.resolve(true) }),
-    caughtBy: [runsAgain],
-    says: /current transaction is aborted/,
   },
   {
     fault: 'settles beside the transaction, and commits after that',

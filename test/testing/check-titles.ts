@@ -49,6 +49,4 @@ export const writeLeft = 'writes that a handler has left running write nothing o
 export const lateWrite = "a late holder's write is not kept beside that of the next holder";
 export const failureSwallowed = 'a handler that swallows a failed statement is not settled without its write';
 export const rolledBack = 'a handler that rolls its transaction back is not settled without its write';
-export const runsAgain =
-  'a handler that runs again after a deadlock keeps its claim, and only what it has written last';
 export const deadlockSwallowed = 'a handler that swallows a deadlock is not settled without its write';

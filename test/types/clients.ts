@@ -1,13 +1,10 @@
-// The clients that redisStore and mongoStore take by their shape are those that people have.
+// The clients that redisStore takes by their shape are those that people have.
 import type { Cluster, Redis } from 'ioredis';
 import type { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import type { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
-import type { ClientSession, MongoClient } from 'mongodb';
-import type { ClientSession as ClientSession6, MongoClient as MongoClient6 } from 'mongodb6';
-import mongoose from 'mongoose';
 import { RESP_TYPES, type createClient, type createClientPool, type createCluster, type createSentinel } from 'redis';
 import { expectTypeOf } from 'vitest';
-import { mongoStore, redisStore, type CallbackStore, type IoredisClient, type MongoStore } from 'transfer-callbacks';
+import { redisStore, type CallbackStore, type IoredisClient } from 'transfer-callbacks';
 import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 
 expectTypeOf<Redis>().toExtend<IoredisClient>();
@@ -57,17 +54,3 @@ redisStore({ call: (command: string, reply: (error: Error | null, response: unkn
 redisStore();
 // @ts-expect-error -- misspelt.
 redisStore(redis, { keyPrefix: 'payouts:' });
-
-// `tx` is the session of the app's own driver.
-declare const mongo: MongoClient;
-declare const mongo6: MongoClient6;
-expectTypeOf(mongoStore(mongo)).toEqualTypeOf<MongoStore<ClientSession>>();
-expectTypeOf(mongoStore(mongo6)).toEqualTypeOf<MongoStore<ClientSession6>>();
-expectTypeOf(mongoStore(mongoose.connection.getClient())).toEqualTypeOf<MongoStore<mongoose.mongo.ClientSession>>();
-expectTypeOf<mongoose.mongo.ClientSession>().toExtend<NonNullable<mongoose.QueryOptions['session']>>();
-// @ts-expect-error -- an address.
-mongoStore('mongodb://127.0.0.1');
-// @ts-expect-error -- the connection of Mongoose.
-mongoStore(mongoose.connection);
-// @ts-expect-error -- misspelt.
-mongoStore(mongo, { database: 'payouts' });

@@ -17,6 +17,7 @@ import {
   transferToken,
   urlToken,
   type TransferCallback,
+  type TransferCallbackReceiver,
   type TransferFailed,
   type Verifier,
 } from 'transfer-callbacks';
@@ -27,7 +28,10 @@ const secret = 'at least 16 characters';
 
 // The router is Express's own, and mounts like any other.
 const router = transferCallbackRouter(options);
-expectTypeOf(router).toEqualTypeOf<Router>();
+expectTypeOf(router).toExtend<Router>();
+expectTypeOf(router.receiver).toEqualTypeOf<TransferCallbackReceiver>();
+expectTypeOf(transferCallbackListener(options).receiver).toEqualTypeOf<TransferCallbackReceiver>();
+expectTypeOf(transferCallbackHandler(options).receiver).toEqualTypeOf<TransferCallbackReceiver>();
 const app = express();
 app.use(router);
 app.use('/callbacks/transfers', express.json(), router);
@@ -146,14 +150,8 @@ transferCallbackRouter({ ...options, verify: ofPath });
 transferCallbackListener({ ...options, verify: ofPath });
 transferCallbackHandler({ ...options, verify: ofPath });
 ofPath.sign(Buffer.from('{}'), { secret, headers: { 'x-id': '7' } });
-// A service's definition reads the part that is signed.
-expectTypeOf(signature.part).toEqualTypeOf<string | undefined>();
-const ofPart: Verifier<unknown> = publicKeySignature({ header: 'x-signature', publicKeys: secret, part: 'data' });
-expectTypeOf(ofPart.part).toEqualTypeOf<string | undefined>();
 // @ts-expect-error -- which URL?
 export const ofAnyUrl = () => messageSignature({ publicKeys: secret });
-// @ts-expect-error -- a name.
-transferCallbackRouter({ ...options, verify: Object.assign(() => true, { part: true }) });
 // @ts-expect-error -- Express's request.
 transferCallbackListener({ ...options, verify: ofTenant });
 // @ts-expect-error -- which secret?

@@ -9,6 +9,8 @@ export type ListName = 'pending' | 'paid';
 
 type Item = Partial<PendingTransfer> | null | undefined;
 
+/** Clocks differ by less, and time zones by more. */
+const clockMs = 15 * 60_000;
 const dayMs = 86_400_000;
 
 /**
@@ -41,7 +43,7 @@ export function findItemFault(item: Item, list: ListName): TransferClientError |
       item.id,
     );
   }
-  // A date in the future is a mistake of units or zones, and would keep the transfer pending until then.
+  // A date beyond a day is a mistake of units. Nothing tells how old the transfer is.
   if (findCreationMs(item) < Date.now() + dayMs) return undefined;
   const { createdAt } = item;
   const given =
@@ -51,6 +53,18 @@ export function findItemFault(item: Item, list: ListName): TransferClientError |
     'a Date or milliseconds since 1970, not in the future',
     given,
   );
+}
+
+/**
+ * Returns what is wrong with the date of an item without another fault, if that is in the future. The transfer must be
+ * queried now: until then it would seem too young.
+ */
+export function findDateFault(item: Item, list: ListName): TransferClientError | undefined {
+  const createdMs = findCreationMs(item);
+  if (createdMs <= Date.now() + clockMs) return undefined;
+  const given = `${new Date(createdMs).toISOString()}: another time zone?`;
+  const message = `Expected \`createdAt\` of a transfer of \`${list}\` to be in the past, got ${given}`;
+  return new TransferClientError('INVALID_ARGUMENT', message);
 }
 
 function invalidItem(what: string, expected: string, given: unknown): TransferClientError {

@@ -31,6 +31,8 @@ export type Reconciled = {
   status?: string | undefined;
   /** Set for a transfer of `paid`. */
   paid?: true | undefined;
+  /** Set with any result if `createdAt` is over 15 minutes in the future: the transfer was queried immediately. */
+  error?: TransferClientError | undefined;
 } &
   /** The handler has succeeded, now. */
   (
@@ -84,8 +86,8 @@ export type Stopped =
  * const isComplete = ({ stopped }: ReconciliationReport): boolean => stopped === undefined;
  */
 export interface ReconciliationReport extends Record<Reconciled['result'], number> {
-  /** The first 100 transfers that are `failed` or `unknown`. `onProgress` gets all. */
-  problems: Extract<Reconciled, { error: unknown }>[];
+  /** The first 100 transfers with an `error`: all that are `failed` or `unknown`. `onProgress` gets all. */
+  problems: (Reconciled & { error: TransferClientError })[];
   /**
    * The age of the oldest transfer that is not `processed`, `duplicate` or `unchanged`; `undefined` if there is none.
    */
@@ -117,6 +119,10 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
 }
 
 const problemsKept = 100;
+
+function hasError(reconciled: Reconciled): reconciled is ReconciliationReport['problems'][number] {
+  return reconciled.error !== undefined;
+}
 
 /** The report of a list while its pass runs. */
 export class ReportBuilder {
@@ -160,7 +166,7 @@ export class ReportBuilder {
       report.openStatuses = this.#statuses.counts;
       report.advice = this.#statuses.advice;
     }
-    if ('error' in reconciled && report.problems.length < problemsKept) report.problems.push(reconciled);
+    if (hasError(reconciled) && report.problems.length < problemsKept) report.problems.push(reconciled);
     const isDone = ['processed', 'duplicate', 'unchanged'].includes(reconciled.result);
     // A time in the future is a mistake, such as microseconds, and NaN is none.
     if (isDone || !(createdMs <= Date.now())) return;

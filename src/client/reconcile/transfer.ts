@@ -11,7 +11,7 @@ import { lookUpTransfer, type Lookup } from '../look-up.js';
 import { toShownStatus } from '../open-status.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled } from './errors.js';
-import { findCreationMs, findId, findItemFault } from './item.js';
+import { findCreationMs, findDateFault, findId, findItemFault } from './item.js';
 import type { PendingTransfer, Reconciled } from './report.js';
 
 /** What is used of a receiver: one made by hand may have no options. */
@@ -72,8 +72,15 @@ export async function reconcilePending<C extends CallbackShape, Tx>(
   const id = findId(transfer);
   const error = findItemFault(transfer, 'pending');
   if (error !== undefined) return { id, result: 'failed', error };
-  if (Date.now() - findCreationMs(transfer) < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
-  return readAndReceive(id, pass, receiver);
+  const dateFault = findDateFault(transfer, 'pending');
+  const isYoung = dateFault === undefined && Date.now() - findCreationMs(transfer) < minAgeMs;
+  if (isYoung) return { id, result: 'pending', reason: 'too_young' };
+  return addFault(await readAndReceive(id, pass, receiver), dateFault);
+}
+
+/** Adds an error, unless there is one about more than a date. */
+function addFault(reconciled: Reconciled, error: TransferClientError | undefined): Reconciled {
+  return error === undefined ? reconciled : { error, ...reconciled };
 }
 
 /**
@@ -88,7 +95,8 @@ export async function reconcilePaid<C extends CallbackShape, Tx>(
   const id = findId(transfer);
   const error = findItemFault(transfer, 'paid');
   if (error !== undefined) return { id, paid: true, result: 'failed', error };
-  return { ...(await readAndReceive(id, pass, receiver, findUnreversed)), paid: true };
+  const reconciled = await readAndReceive(id, pass, receiver, findUnreversed);
+  return { ...addFault(reconciled, findDateFault(transfer, 'paid')), paid: true };
 }
 
 /** What was read of a final transfer. */

@@ -90,10 +90,6 @@ export class HeldClaim<Tx> implements Work {
     return this.#aborter.signal;
   }
 
-  get isAborted(): boolean {
-    return this.#abortReason !== undefined;
-  }
-
   abort(reason: Error): void {
     this.#abortReason ??= reason;
     this.#aborter?.abort(reason);
@@ -101,7 +97,7 @@ export class HeldClaim<Tx> implements Work {
 
   /**
    * Records the handler's success. If that fails, the writes of a transactional store are undone, and the claim is to
-   * be restarted or released. The other stores are tried again in the background. Never rejects.
+   * be released. The other stores are tried again in the background. Never rejects.
    */
   async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
@@ -119,22 +115,6 @@ export class HeldClaim<Tx> implements Work {
       this.#recording = this.#recordInBackground(afterCommit);
       return { outcome: 'processed', overlapped: false, error };
     }
-  }
-
-  /**
-   * Begins the transaction anew if the store knows `error` as transient. Resolves with whether the handler may run
-   * again. Never rejects.
-   */
-  async restart(error: unknown): Promise<boolean> {
-    if (this.isAborted) return false;
-    // The transaction that is given up may end, and the claim is still held.
-    this.#ended = undefined;
-    const restarted = callStore(this.#request.timeoutMs, async () => this.#claim.restart?.(error));
-    if ((await restarted.catch(() => false)) !== true) return false;
-    // If the lease is lost from now on, the signal of the handler must abort.
-    this.#enter('running');
-    this.#watchEnd();
-    return true;
   }
 
   /** Releases the claim. If that fails, the lease expires. Never rejects. */

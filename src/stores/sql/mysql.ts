@@ -30,6 +30,13 @@ export const mysqlSyntax: Syntax = {
   parse: (shown) => Buffer.from(shown, 'hex').toString(),
   // A scan would wait for rows that the transactions of handlers have locked.
   deleteFrom: (table) => `DELETE ${table} FROM ${table} FORCE INDEX (PRIMARY)`,
+  durability: {
+    name: 'innodb_flush_log_at_trx_commit',
+    sql: '@@innodb_flush_log_at_trx_commit',
+    // MariaDB also has 3, which waits.
+    lossy: ['0', '2'],
+    cure: 'Set it to 1.',
+  },
 };
 
 /** Numbers of errors. Their messages are in the language of `lc_messages`. */

@@ -24,6 +24,12 @@ export const postgresSyntax: Syntax = {
   show: (column) => column,
   parse: (shown) => shown,
   deleteFrom: (table) => `DELETE FROM ${table}`,
+  durability: {
+    name: 'synchronous_commit',
+    sql: "current_setting('synchronous_commit')",
+    lossy: ['off'],
+    cure: 'Set it to `on` for the role of the store.',
+  },
 };
 
 /**

@@ -4,7 +4,7 @@ import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import { onlyKnownOptions } from '../../lib/checks.js';
 import type { Mechanism, Query } from './claims.js';
 import { nameMissingTable } from './missing-table.js';
-import type { Table } from './table.js';
+import type { DurabilitySetting, Table } from './table.js';
 
 /**
  * A store in a table of a database, with methods for that table.
@@ -35,7 +35,7 @@ const pruneBatch = 1_000;
 export function makeStore<Tx>(
   query: Query,
   table: Table,
-  { tryAll, ...mechanism }: Mechanism<Tx>,
+  mechanism: Mechanism<Tx>,
   { idleTimeoutMs, isTransactional = true }: { idleTimeoutMs: number | null; isTransactional?: boolean },
 ): SqlStore<Tx> {
   /** Makes a call reject with NO_TABLE if the table is missing. */
@@ -51,9 +51,9 @@ export function makeStore<Tx>(
     read: orNoTable(mechanism.read),
     forget: orNoTable(mechanism.forget),
     check: orNoTable(async (id, request) => {
-      await tryAll?.(id, request);
-      if (!isTransactional || (idleTimeoutMs ?? Infinity) < firstRetryMs) return undefined;
-      return 'A machine that vanishes may keep its callbacks claimed for longer than the first retry takes: set `idleTimeoutMs` under 30 000.';
+      await mechanism.tryAll?.(id, request);
+      const isPatient = isTransactional && (idleTimeoutMs ?? Infinity) >= firstRetryMs;
+      return [...(isPatient ? [patient] : []), ...(await findLossySetting(query, table.syntax.durability))];
     }),
     migrationSql: table.create,
     async migrate() {
@@ -83,6 +83,19 @@ export function makeStore<Tx>(
       return pruned;
     }),
   };
+}
+
+const patient =
+  'A machine that vanishes may keep its callbacks claimed for longer than the first retry takes: set `idleTimeoutMs` under 30 000.';
+
+/** Resolves with a sentence if a COMMIT does not wait for the disk. */
+async function findLossySetting(query: Query, setting: DurabilitySetting | undefined): Promise<readonly string[]> {
+  if (setting === undefined) return [];
+  const { name, sql, lossy, cure } = setting;
+  const [row] = await query(`SELECT ${sql} AS found`);
+  const found = String((row as { readonly found?: unknown } | undefined)?.found);
+  if (!lossy.includes(found)) return [];
+  return [`\`${name}\` is ${found}: a crash of the database may lose callbacks that were acknowledged. ${cure}`];
 }
 
 /** Asks for the table by reading it: a role that may not create tables could not run CREATE TABLE IF NOT EXISTS. */

@@ -61,7 +61,7 @@ describe('reconcileTransfers', () => {
     onTestFinished(() => void vi.useRealTimers());
     const now = Date.now();
     const told: string[] = [];
-    const ages = { oldEnough: 600_000, young: 599_999, tomorrow: -86_399_999, inADay: -86_400_000 };
+    const ages = { oldEnough: 600_000, young: 599_999, soon: -900_000, inADay: -86_400_000 };
     const { client, received } = await startKnowing();
     const options = { client, receiver: receiverOf() };
     await reconcileTransfers({
@@ -70,7 +70,7 @@ describe('reconcileTransfers', () => {
       concurrency: 1,
       onProgress: (each) => told.push('reason' in each ? `${each.id}: ${each.reason}` : `${each.id}: ${each.result}`),
     });
-    expect(told).toEqual(['oldEnough: unknown', 'young: too_young', 'tomorrow: too_young', 'inADay: failed']);
+    expect(told).toEqual(['oldEnough: unknown', 'young: too_young', 'soon: too_young', 'inADay: failed']);
     const pending = [{ id: 'a', createdAt: now }];
     expect(await reconcileTransfers({ ...options, pending })).toMatchObject({ pending: 1, oldestOpenMs: 0 });
     expect(await reconcileTransfers({ ...options, pending, minAgeMs: 0 })).toMatchObject({ unknown: 1 });

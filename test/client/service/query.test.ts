@@ -152,7 +152,7 @@ describe('`get`', () => {
 describe('a `query`', () => {
   test('is not called for an id that would lead to another path', async () => {
     const query = vi.fn<Query>();
-    for (const id of ['a/b', '..', '.', 'a?b', 'a#b', 'a%2Fb', 'a\\b', 'x'.repeat(256)]) {
+    for (const id of ['a/b', '..', '.', 'a?b', 'a#b', 'a%2Fb', 'a\\b', ' a', '.. ', ' ', 'a\u00a0', 'x'.repeat(256)]) {
       expect(await asking(query).ask(id), id).toMatchObject({ result: 'failed', error: { code: 'INVALID_ID' } });
     }
     expect(query).not.toHaveBeenCalled();
@@ -167,6 +167,26 @@ describe('a `query`', () => {
       verdict: 'unknown',
       meaning: containing('The service does not know the transfer'),
     });
+  });
+
+  test('that resolves with undefined after a success does not know it either, and is asked whether it returns', async () => {
+    const message = containing('`query` resolved with undefined after a 2xx: does it return?');
+    const { baseUrl } = await startService([paid, [404, '']]);
+    const forgetful: Query = async (id, get) => {
+      await get(`/${id}`);
+    };
+    const { ask } = asking(forgetful, { baseUrl });
+    expect(await ask()).toMatchObject({ result: 'unknown', error: { code: 'REFUSED', status: 404, message } });
+    const refused = await ask();
+    expect(refused).toMatchObject({ result: 'unknown', error: { status: 404 } });
+    expect(String(refused.error)).not.toContain('does it return');
+  });
+
+  test('is not called for an id with a blank at an end, whose callback is handled as another', async () => {
+    const { receiver, ran } = asking(() => announced('SUCCESS', 'a '));
+    expect(await receiver.receive(announced('SUCCESS', 'a '))).toMatchObject({ outcome: 'processed', id: 'a ' });
+    expect(await receiver.receive(announced('SUCCESS', 'a'))).toMatchObject({ outcome: 'processed', id: 'a' });
+    expect(ran).toEqual(['SUCCESS a ', 'SUCCESS a']);
   });
 
   test('may catch a refusal of `get`, and compares codes', async () => {

@@ -1,4 +1,4 @@
-// A store may tell by `ended` that a claim has ended. For a handler that runs again: ../restart.test.ts.
+// A store may tell by `ended` that a claim has ended.
 import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore, type Claim, type HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';

@@ -42,6 +42,10 @@ const accepted: [string, Signing][] = [
   ['RSA with PKCS #1 v1.5', { keys: rsa, params: `${created};alg="rsa-v1_5-sha256"` }],
   ['RSA with PSS', { keys: rsa, hash: 'sha512', options: pss, params: `${created};alg="rsa-pss-sha512"` }],
   ['RSA with PKCS #1 v1.5, which it does not name', { keys: rsa, params: created }],
+  [
+    'RSA with PSS and the longest salt',
+    { keys: rsa, hash: 'sha512', options: { ...pss, saltLength: constants.RSA_PSS_SALTLEN_MAX_SIGN }, params: created },
+  ],
   ['RSA with PSS, which it does not name', { keys: rsa, hash: 'sha512', options: pss, params: created }],
 ];
 

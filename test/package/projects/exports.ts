@@ -14,7 +14,6 @@ import {
   kyselyStore,
   memoryStore,
   messageSignature,
-  mongoStore,
   mysqlStore,
   pgStore,
   postgresJsStore,
@@ -60,7 +59,7 @@ export const perTransfer = transferToken(secret);
 export const signature = hmacSignature({ header: 'x-signature', secrets: secret });
 export const perTenant = hmacSignature({ header: 'x-signature', secrets: (request: Request) => request.params.tenant });
 const publicKeys = process.env.PUBLIC_KEY;
-export const byPublicKey = publicKeySignature({ header: 'x-signature', publicKeys, part: 'data' });
+export const byPublicKey = publicKeySignature({ header: 'x-signature', publicKeys });
 export const byMessage = messageSignature({ publicKeys, url: 'https://merchant.example/callbacks' });
 export const sign = (body: string) => signature.sign(body);
 
@@ -82,17 +81,6 @@ declare const nodeRedis: {
   eval(script: string, options: object): Promise<unknown>;
   evalSha: unknown;
 };
-interface MongoSession {
-  startTransaction(): void;
-  inTransaction(): boolean;
-  commitTransaction(): Promise<unknown>;
-  abortTransaction(): Promise<unknown>;
-  endSession(): Promise<unknown>;
-}
-declare const mongo: {
-  startSession(): MongoSession;
-  db(): { collection(): unknown; command(command: object): Promise<unknown> };
-};
 declare const prisma: { $queryRawUnsafe(): unknown; $extends(): unknown; $transaction(work: Work): unknown };
 declare const kysely: { executeQuery(): unknown; transaction(): { execute(work: Work): unknown } };
 declare const library: {
@@ -101,7 +89,6 @@ declare const library: {
 export const memory = memoryStore();
 export const redis = redisStore(ioredis);
 export const otherRedis = redisStore(nodeRedis);
-export const mongodb = mongoStore(mongo);
 export const pg = pgStore(pool);
 export const mysql = mysqlStore(pool);
 export const withPrisma = prismaStore(prisma, { dialect: 'postgres' });

@@ -50,7 +50,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
     project.provide('sandboxCli', join(sandboxFolder, 'cli.js'));
     project.onTestsRerun(buildCli);
   }
-  if (paths.some((path) => /\/test\/(hosts|package|mongo\/package)/.test(path))) {
+  if (paths.some((path) => /\/test\/(hosts|package)/.test(path))) {
     // `.ci/run` has packed them already.
     const folder = process.env.PACKED;
     const packed = await (folder === undefined ? pack(join(buildFolder, 'package')) : findPacked(folder));

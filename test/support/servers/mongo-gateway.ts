@@ -63,13 +63,13 @@ export interface Gateway {
 }
 
 /** Starts a gateway to this database, on a free port of the loopback. */
-export async function startGateway(url: string, isStandalone = false): Promise<Gateway> {
+export async function startGateway(url: string): Promise<Gateway> {
   // A transaction keeps one, and its next operation must not wait behind those that want one: in MongoDB it keeps none.
   const pool = new Pool({ connectionString: url, max: 750, idleTimeoutMillis: 0 });
   pool.on('error', () => undefined);
   // A server that is killed breaks off clients that hold a transaction.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const commands = new Commands(pool, isStandalone);
+  const commands = new Commands(pool);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -94,16 +94,14 @@ class Commands {
   readonly #pool: Pool;
   readonly #open = new Map<string, Transaction>();
   readonly #committed = new Set<string>();
-  readonly #isStandalone: boolean;
 
-  constructor(pool: Pool, isStandalone: boolean) {
+  constructor(pool: Pool) {
     this.#pool = pool;
-    this.#isStandalone = isStandalone;
   }
 
   async run(command: Document, port: number): Promise<Document> {
     const [name = ''] = Object.keys(command);
-    if (/^(?:hello|ismaster)$/i.test(name)) return hello(port, this.#isStandalone);
+    if (/^(?:hello|ismaster)$/i.test(name)) return hello(port);
     if (name === 'ping' || name === 'endSessions') return { ok: 1 };
     if (name === 'killSessions') return this.#killSessions(command[name] as Session[]);
     const key =
@@ -234,9 +232,9 @@ function toHex({ id }: Session): string {
   return id.toString('hex');
 }
 
-function hello(port: number, isStandalone: boolean): Document {
+function hello(port: number): Document {
   const own = `127.0.0.1:${port}`;
-  const replicaSet = isStandalone ? {} : { setName: 'rs0', setVersion: 1, primary: own, me: own, hosts: [own] };
+  const replicaSet = { setName: 'rs0', setVersion: 1, primary: own, me: own, hosts: [own] };
   const limits = { maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000 };
   const versions = { minWireVersion: 0, maxWireVersion: 21, logicalSessionTimeoutMinutes: 30, localTime: new Date() };
   return { ok: 1, isWritablePrimary: true, ismaster: true, readOnly: false, ...replicaSet, ...limits, ...versions };

@@ -1,10 +1,10 @@
 import { readdir, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Client } from 'pg';
-import { findPrograms, prepare } from '../support/servers/postgres-programs.js';
-import { startOnNewData } from '../support/servers/postgres.js';
-import { findUnpacked, installOnly, type DebianProgram } from '../support/servers/programs.js';
-import { makeFolder, unprivileged, type Server } from '../support/servers/server.js';
+import { findPrograms, prepare } from './postgres-programs.js';
+import { startOnNewData } from './postgres.js';
+import { findUnpacked, installOnly, type DebianProgram } from './programs.js';
+import { makeFolder, unprivileged, type Server } from './server.js';
 
 /** The engine of DocumentDB, an extension of PostgreSQL. Only Debian sid has it. */
 const debianDocumentDb: DebianProgram = {
@@ -45,9 +45,7 @@ const settings = [
 export async function startDocumentDb(): Promise<Server> {
   const path = await findUnpacked(debianDocumentDb);
   if (path === undefined) {
-    throw new Error(
-      'The tests need the DocumentDB of Debian sid, or a mongod in MONGOD_BIN, and this machine has neither.',
-    );
+    throw new Error('The tests need the DocumentDB of Debian sid, and this machine has none.');
   }
   await createLinks(dirname(path));
   const user = unprivileged();

@@ -1,0 +1,152 @@
+import { memoryStore, type CallbackStore, type StoreRecord } from 'transfer-callbacks';
+import { expect, test, vi } from 'vitest';
+import { containing } from '../support/helpers/containing.js';
+import { never, receiverOf } from './support.js';
+
+const unexpected = (sentence: string): object => ({
+  code: 'STORE_REPLY_UNEXPECTED',
+  message: containing(sentence),
+});
+
+/** A logger that keeps its warnings. */
+function keepWarnings() {
+  const warnings: unknown[] = [];
+  const logger = { info: () => undefined, warn: (...line: unknown[]) => warnings.push(line), error: () => undefined };
+  return { warnings, logger };
+}
+
+test('check claims its own key, twice with one token, releases it, settles it with the shortest retention, and forgets it', async () => {
+  const store = memoryStore();
+  const claim = vi.spyOn(store, 'claim');
+  const receiver = receiverOf({ store, leaseMs: 9_000 });
+  for (const check of [await receiver.check(), await receiver.check()]) {
+    expect(check).toEqual({ ok: true, storeMs: expect.any(Number) as number });
+    expect(check.ok && check.storeMs).toBeLessThan(performance.now());
+  }
+  const keys = claim.mock.calls.map(([key]) => key);
+  expect(new Set(keys).size).toBe(2);
+  const [first, again, second, copy, next] = claim.mock.calls.map(([, request]) => request);
+  expect(again).toEqual(first);
+  expect(first).toEqual({
+    token: expect.stringMatching(/^\d{4}-.*-1$/) as string,
+    fingerprint: '["SUCCESS",1,"XAF","check"]',
+    leaseMs: 9_000,
+    retentionMs: 90_001,
+    timeoutMs: 2_000,
+    queueMs: 2_000,
+  });
+  expect([second?.token, copy?.token]).toEqual([`${first?.token}.2`, `${first?.token}.3`]);
+  expect(next?.token).not.toBe(first?.token);
+  for (const key of keys) {
+    expect(key).toMatch(/^check-/);
+    expect(await receiver.inspect(key)).toEqual({ state: 'free' });
+  }
+});
+
+test.each<[string, CallbackStore['claim'], object]>([
+  ['a store that does not reply', never, { code: 'STORE_TIMEOUT' }],
+  [
+    'a store to which a new key is taken',
+    () => Promise.resolve({ state: 'in_progress' }),
+    unexpected('Expected a claim of a new key to be granted, got in_progress.'),
+  ],
+])('check does not reject for %s', async (_name, claim, error) => {
+  const receiver = receiverOf({ storeTimeoutMs: 20, store: { claim } });
+  expect(await receiver.check()).toMatchObject({ ok: false, error });
+});
+
+test('check finds a store that does not know its own claim, and releases that claim', async () => {
+  const { claim, read } = memoryStore();
+  const replying = vi.fn<CallbackStore['claim']>(async (key, request) => {
+    const { state } = await read(key);
+    return state === 'free' ? claim(key, request) : { state: 'in_progress' };
+  });
+  const receiver = receiverOf({ store: { read, claim: replying } });
+  expect(await receiver.check()).toMatchObject({
+    ok: false,
+    error: unexpected('Expected the same claim, sent twice, to be granted, got in_progress.'),
+  });
+  expect(await receiver.inspect(replying.mock.calls[0]?.[0] ?? '')).toMatchObject({ state: 'free' });
+});
+
+const parsed = JSON.parse('["SUCCESS",1,"XAF","check"]') as string;
+
+// As a plugin that parses what looks like JSON does, and a database that does not commit.
+test.each<[string, (store: ReturnType<typeof memoryStore>) => Partial<CallbackStore>, object]>([
+  [
+    'keeps what was released',
+    ({ claim }) => ({ claim: withClaim(claim, { release: () => Promise.resolve() }) }),
+    unexpected('Expected a claim of a released key to be granted, got in_progress.'),
+  ],
+  [
+    'cannot settle',
+    ({ claim }) => ({ claim: withClaim(claim, { settle: () => Promise.reject(new Error('read-only')) }) }),
+    { message: 'read-only' },
+  ],
+  [
+    'settles nothing',
+    ({ claim }) => ({ claim: withClaim(claim, { settle: () => Promise.resolve({ overlapped: false }) }) }),
+    unexpected('Expected a claim of a settled key to be settled, got in_progress.'),
+  ],
+  [
+    'changes the fingerprint of a copy',
+    ({ claim }) => ({
+      async claim(key, request) {
+        const reply = await claim(key, request);
+        return reply.state === 'settled' ? { state: 'settled', fingerprint: reply.fingerprint.toLowerCase() } : reply;
+      },
+    }),
+    unexpected('Expected a claim of a settled key to have the fingerprint that was written.'),
+  ],
+  [
+    'reads a fingerprint that a plugin has parsed',
+    ({ read }) => ({
+      read: async (key) => ({ ...((await read(key)) as StoreRecord & { state: 'settled' }), fingerprint: parsed }),
+    }),
+    { code: 'STORE_REPLY_UNEXPECTED' },
+  ],
+  [
+    'reads no record',
+    () => ({ read: () => Promise.resolve({ state: 'free' }) }),
+    unexpected('Expected its record to be settled, got free.'),
+  ],
+  [
+    'forgets nothing',
+    () => ({ forget: () => Promise.resolve(false) }),
+    unexpected('Expected `store.forget` of a settled key to resolve with `true`, got `false`.'),
+  ],
+])('check finds a store that %s', async (_what, change, error) => {
+  const store = memoryStore();
+  const receiver = receiverOf({ store: { ...store, ...change(store) } });
+  expect(await receiver.check()).toMatchObject({ ok: false, error });
+});
+
+/** Makes claims with another method. */
+function withClaim(claim: CallbackStore['claim'], change: object): CallbackStore['claim'] {
+  return async (key, request) => {
+    const reply = await claim(key, request);
+    return reply.state === 'claimed' ? { state: 'claimed', claim: { ...reply.claim, ...change } } : reply;
+  };
+}
+
+test('check needs neither `read` nor `forget`', async () => {
+  const { claim } = memoryStore();
+  expect(await receiverOf({ store: { claim } }).check()).toMatchObject({ ok: true });
+});
+
+test('check lets the store check itself first, logs all that it warns of, and does not reject if it does', async () => {
+  const { warnings, logger } = keepWarnings();
+  const check = vi.fn<NonNullable<CallbackStore['check']>>().mockResolvedValueOnce(['a risky setting', 'another']);
+  const store = { ...memoryStore(), check };
+  const receiver = receiverOf({ logger, store });
+  expect(await receiver.check()).toMatchObject({ ok: true });
+  expect(warnings).toEqual([
+    [{}, 'a risky setting'],
+    [{}, 'another'],
+  ]);
+  const error = new Error('the database lacks something');
+  check.mockRejectedValueOnce(error);
+  const claim = vi.spyOn(store, 'claim');
+  expect(await receiver.check()).toMatchObject({ ok: false, error });
+  expect(claim).not.toHaveBeenCalled();
+});
