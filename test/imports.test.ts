@@ -1,4 +1,4 @@
-// The import rules of .eslintrc.cjs, which docs/architecture.md lists.
+// The import rules of .eslintrc.cjs, which CONTRIBUTING.md lists.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

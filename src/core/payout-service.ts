@@ -50,8 +50,6 @@ export interface PayoutService<E extends EventShape = EventShape> {
   readonly meanings?: ReadonlySet<StateMeaning> | undefined;
   /** Decides whether a sender is trusted: what the router takes as `verify`. */
   readonly verify?: unknown;
-  /** The member of the body that is signed and read, if that is not the whole body. */
-  readonly part?: string | undefined;
   /**
    * Asks the service for a transfer, and resolves with its callback. Rejects with a `TransferClientError`. `undefined`
    * for a service that cannot be asked, and for the documented one, which `transferClient` asks.

@@ -58,7 +58,8 @@ function acknowledge<C extends CallbackShape, Tx>(
   { ignored }: ReceiverParts<C, Tx>,
 ): Ignored {
   if (reading.kind === 'ignored') {
-    return { outcome: 'ignored', type: toPrintable(reading.name), count: ignored.count(reading.name) };
+    const type = toPrintable(reading.name);
+    return { outcome: 'ignored', type, count: ignored.count(type) };
   }
   const { id, externalId } = reading.ids;
   return {

@@ -29,11 +29,6 @@ export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
    * @default true
    */
   readonly readsCallback?: boolean | undefined;
-  /**
-   * The top-level member of the body that is signed. A service's definition reads this member alone.
-   * @default undefined, the whole body
-   */
-  readonly part?: string | undefined;
 }
 
 const bytesAreGone =

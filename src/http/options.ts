@@ -80,7 +80,6 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   const given = new Set([service?.verify ?? [], verify ?? []].flat());
   const verifiers = [...given] as Verifier<CallbackOf<C>, HostRequest>[];
   requireOneToken(verifiers);
-  if (service?.meanings !== undefined) requireSamePart(verifiers, service.part);
   if (verifiers.length === 0 && confirm !== undefined && onOther !== undefined) {
     // `confirm` queries transfers. What a stranger sends to `onOther` would make the real event a duplicate.
     const expected = 'given beside `onOther`, whose events `confirm` cannot vouch for';
@@ -98,13 +97,6 @@ function requireOneToken(verifiers: readonly { readonly readsPath?: boolean | un
   const expected =
     'verifiers of which at most one reads the path, that of the `service` included: one URL has one token';
   throw invalidSecret('verify', expected, verifiers);
-}
-
-/** What is signed is what is read: a service reads the part of its own verifiers, or the whole body. */
-function requireSamePart(verifiers: readonly { readonly part?: string | undefined }[], read?: string): void {
-  if (verifiers.every(({ part }) => part === undefined || part === read)) return;
-  const expected = read === undefined ? 'of the whole body' : `of \`${read}\` or of the whole body`;
-  throw invalidSecret('verify', `${expected}, because the service reads that`, verifiers);
 }
 
 function findReceiverOption(name: string): string | undefined {

@@ -53,11 +53,14 @@ test('a success that the service has taken back is handled as the reversal', asy
   expect(handled).toEqual([]);
 });
 
-test('what was queried is read by its part, and an event of onOther does not confirm', async () => {
+test('what was queried is read as a callback, and an event of onOther does not confirm', async () => {
   const query = () => undefined;
-  const verify = Object.assign(() => true, { part: 'data' });
-  const read = ({ id, status }: { id: number; status: string }) => ({ state: status, id, externalId: id });
-  const withOther = { verify, read, query, states: { ...states, charge: 'OTHER' } };
+  const read = ({ data: { id, status } }: { data: { id: number; status: string } }) => ({
+    state: status,
+    id,
+    externalId: id,
+  });
+  const withOther = { read, query, states: { ...states, charge: 'OTHER' } };
   const confirmWithQueried = (callback: unknown) => {
     const confirm = () => new Queried(callback);
     return serve(withOther, { confirm, onOther: () => undefined }).receive({ data: { id: 7, status: 'payout.paid' } });

@@ -14,7 +14,6 @@ function thrownBy(call: () => unknown): unknown {
 }
 
 const signed = hmacSignature({ header: 'x-signature', secrets: 'a-secret-long-enough' });
-const partly = (part: string) => Object.assign(() => true, { part });
 const aVerifier = 'a function or a list of at least one, or left out if every sender is trusted';
 const aMeaning = 'one of SUCCESS, FAILED, REVERSED, PENDING, OTHER';
 const aSchema = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
@@ -40,11 +39,6 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ verify: 'a-secret-long-enough' }, aVerifier, 'a string of 20 characters'],
   [{ verify: [] }, aVerifier, 'an array'],
   [{ verify: [signed, undefined] }, aVerifier, 'an array'],
-  [
-    { verify: [partly('data'), signed, partly('payload')] },
-    'verifiers of one part of the body, because one part is read',
-    'an array',
-  ],
   [{ query: 'https://service.example' }, 'a function', 'a string of 23 characters'],
   [{ baseUrl: 'service.example' }, 'an http or https URL', 'a string of 15 characters'],
   [{ timeoutMs: 0 }, 'a whole number from 1 to 2147483647', '0'],
@@ -80,13 +74,7 @@ test('a definition is refused without options, and options of undefined mean the
   expect(thrownBy(() => defineService(undefined as never))).toMatchObject({ option: 'options' });
   expect(
     define({ payload: undefined, query: undefined, baseUrl: undefined, timeoutMs: undefined, fetch: undefined }),
-  ).toMatchObject({
-    part: undefined,
-  });
-});
-
-test('two verifiers of the same part are one part', () => {
-  expect(define({ verify: [partly('data'), partly('data')] }).part).toBe('data');
+  ).toMatchObject({ verify: undefined });
 });
 
 describe('a receiver', () => {

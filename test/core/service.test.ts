@@ -267,29 +267,3 @@ test('a state that is OTHER is an event of onOther, once for each state and id',
   expect(await receive({ event: 'charge.paid', data: { id: null } })).toMatchObject({ issues: [{ path: ['id'] }] });
   expect(await receive(charge, { source: 'reconciliation' })).toMatchObject({ outcome: 'invalid' });
 });
-
-test('of a service that signs a part of the body, that part alone is read', async () => {
-  const verify = Object.assign(() => true, { part: 'data' });
-  const readPart = vi.fn(({ id, status }: { id: number; status: string }) => ({ state: status, id, externalId: id }));
-  const { receive, handled } = serve({ verify, read: readPart });
-  expect(await receive({ event: 'payout.bounced', data: { id: 7, status: 'payout.paid' } })).toMatchObject({
-    outcome: 'processed',
-    status: 'SUCCESS',
-  });
-  expect(readPart.mock.calls).toEqual([[{ id: 7, status: 'payout.paid' }]]);
-  const message = 'Expected the part that is signed';
-  for (const without of [{ id: 7, status: 'payout.bounced' }, {}, null, 'data', []]) {
-    const outcome = await receive(without);
-    expect(outcome).toMatchObject({ outcome: 'invalid', issues: [{ path: ['data'], message }] });
-    expect(toResponse(outcome).status).toBe(400);
-  }
-  expect(handled).toHaveLength(1);
-});
-
-test('a part is no property that the body inherits', async () => {
-  const { receive } = serve({
-    verify: Object.assign(() => true, { part: 'constructor' }),
-    read: () => ({ ignored: 'x' }),
-  });
-  expect(await receive({})).toMatchObject({ outcome: 'invalid', issues: [{ path: ['constructor'] }] });
-});

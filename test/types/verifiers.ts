@@ -150,14 +150,8 @@ transferCallbackRouter({ ...options, verify: ofPath });
 transferCallbackListener({ ...options, verify: ofPath });
 transferCallbackHandler({ ...options, verify: ofPath });
 ofPath.sign(Buffer.from('{}'), { secret, headers: { 'x-id': '7' } });
-// A service's definition reads the part that is signed.
-expectTypeOf(signature.part).toEqualTypeOf<string | undefined>();
-const ofPart: Verifier<unknown> = publicKeySignature({ header: 'x-signature', publicKeys: secret, part: 'data' });
-expectTypeOf(ofPart.part).toEqualTypeOf<string | undefined>();
 // @ts-expect-error -- which URL?
 export const ofAnyUrl = () => messageSignature({ publicKeys: secret });
-// @ts-expect-error -- a name.
-transferCallbackRouter({ ...options, verify: Object.assign(() => true, { part: true }) });
 // @ts-expect-error -- Express's request.
 transferCallbackListener({ ...options, verify: ofTenant });
 // @ts-expect-error -- which secret?

@@ -1,14 +1,7 @@
 import { isCallbackId } from '../../core/callback.js';
 import type { PayoutService, QueryCallback, StateMeaning } from '../../core/payout-service.js';
 import { requireVerifiers } from '../../core/verify.js';
-import {
-  invalidArgument,
-  invalidSecret,
-  maxTimerMs,
-  onlyKnownOptions,
-  requireFunction,
-  wholeNumber,
-} from '../../lib/checks.js';
+import { invalidArgument, maxTimerMs, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
 import { messageOf } from '../../lib/text.js';
@@ -21,9 +14,7 @@ import { QueryRequests, type Get } from './get.js';
 import { readPayload, type IgnoredEvent, type ReadTransfer } from './read.js';
 
 /** A verifier of any host, such as `hmacSignature`, `urlToken` or a function of your own. */
-type AnyVerifier = ((request: never, callback: never, body: Uint8Array | undefined) => boolean | Promise<boolean>) & {
-  readonly part?: string | undefined;
-};
+type AnyVerifier = (request: never, callback: never, body: Uint8Array | undefined) => boolean | Promise<boolean>;
 
 type States = Readonly<Record<string, StateMeaning>>;
 type Options = ServiceOptions<unknown, ReadTransfer, States>;
@@ -137,15 +128,13 @@ export function defineService<
   const read = options.read.bind(options) as (given: unknown) => unknown;
   const query = options.query?.bind(options);
   const states: States = { ...options.states };
-  const part = findSignedPart(verify);
-  const definition = { payload, read, states, part };
+  const definition = { payload, read, states };
   const service: PayoutService = {
     readCallback: (given) => readPayload(given, definition),
     meanings: new Set(Object.values(states)),
     verify,
-    part,
   };
-  const queryCallback = query && makeQuery(options, query, part);
+  const queryCallback = query && makeQuery(options, query);
   const asked = queryCallback && { ...service, queryCallback };
   const whole = asked === undefined ? service : { ...asked, confirm: makeConfirm(askService(asked), true) };
   return whole as PayoutService<ServiceEvent<R, S[keyof S]>>;
@@ -184,33 +173,22 @@ function requireStates(states: unknown): void {
   }
 }
 
-/** Returns the member of the body that is signed. Only this member is read, so there is one at most. */
-function findSignedPart(verify: ServiceOptions<unknown, ReadTransfer, States>['verify']): string | undefined {
-  const verifiers = Array.isArray(verify) ? (verify as readonly AnyVerifier[]) : [verify as AnyVerifier | undefined];
-  const parts = new Set(verifiers.map((each) => each?.part).filter((part) => part !== undefined));
-  if (parts.size > 1)
-    throw invalidSecret('verify', 'verifiers of one part of the body, because one part is read', verify);
-  return [...parts][0];
-}
-
 /** Returns the function that asks the service, and resolves with what the service would send as a callback. */
 function makeQuery(
   { baseUrl, timeoutMs = 10_000, fetch = callGlobalFetch }: Pick<Options, 'baseUrl' | 'timeoutMs' | 'fetch'>,
   query: NonNullable<Options['query']>,
-  part: string | undefined,
 ): QueryCallback {
   const origin = baseUrl === undefined ? '' : requireBaseUrl(baseUrl);
   return async function queryCallback(id, { signal }) {
     toPathSegment(id); // Throws for an id that would lead to another path.
     signal.throwIfAborted();
     // A `query` that uses its own `fetch` has no signal, and may never finish.
-    const payload = await withDeadline(deadlineSignal(maxTimerMs, signal), async (deadline) => {
+    return withDeadline(deadlineSignal(maxTimerMs, signal), async (deadline) => {
       const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline);
       const found = await callQuery(() => query(id, requests.get), requests);
       if (found === undefined) throw notKnown(requests);
       return found;
     });
-    return part === undefined ? payload : { [part]: payload };
   };
 }
 

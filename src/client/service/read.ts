@@ -41,21 +41,18 @@ export interface Definition {
   readonly payload?: StandardSchema<unknown> | undefined;
   readonly read: (payload: unknown) => unknown;
   readonly states: Readonly<Record<string, StateMeaning>>;
-  readonly part: string | undefined;
 }
 
 /** Reads a callback of a service by its definition. Never throws. */
-export function readPayload(given: unknown, { payload: schema, read, states, part }: Definition): Reading {
+export function readPayload(given: unknown, { payload: schema, read, states }: Definition): Reading {
   try {
-    const own = part === undefined ? given : findPart(given, part);
-    if (own === undefined) return invalid([{ path: [String(part)], message: 'Expected the part that is signed' }]);
     // Looked at first, because a schema or `read` may change what it gets.
-    const mayIgnore = isEvent(own);
-    const parsed = schema === undefined ? { value: own } : parsePayload(schema, own);
+    const mayIgnore = isEvent(given);
+    const parsed = schema === undefined ? { value: given } : parsePayload(schema, given);
     if ('issues' in parsed) return { ...invalid(parsed.issues), error: parsed.error };
     const reading = interpret(read(parsed.value), states);
     if (reading.kind !== 'ignored' || mayIgnore) return reading;
-    return invalid([{ path: [], message: `Expected an object with a member to ignore, got ${describeGiven(own)}` }]);
+    return invalid([{ path: [], message: `Expected an object with a member to ignore, got ${describeGiven(given)}` }]);
   } catch (error) {
     return invalid([{ path: [], message: describeThrown(error) }]);
   }
@@ -69,10 +66,6 @@ function isEvent(payload: unknown): boolean {
   if (typeof payload !== 'object' || payload === null || Object.keys(payload).length === 0) return false;
   const prototype: unknown = Object.getPrototypeOf(payload);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function findPart(payload: unknown, part: string): unknown {
-  return Object.hasOwn(Object(payload) as object, part) ? (payload as Record<string, unknown>)[part] : undefined;
 }
 
 /** Returns what the schema makes, or the issues. A schema that throws, or is asynchronous, is a fault of the app. */

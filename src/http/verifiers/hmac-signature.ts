@@ -53,7 +53,6 @@ export interface HmacSignature<
   Options extends [options?: SignOptions] = [options?: SignOptions],
 > {
   (request: HostRequest, callback: unknown, body: Uint8Array | undefined): Verdict;
-  readonly part?: string | undefined;
   /**
    * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and the given
    * headers. A prefix that the service itself writes before a signature is left out. Throws INVALID_ARGUMENT.
@@ -86,14 +85,14 @@ export function hmacSignature(
       const signed = readSigned(scheme, request, body);
       return signed !== undefined && isSigned(scheme, signed, await findKeys(scheme, secrets(request)));
     };
-    return Object.assign(hmacSignature, { part: scheme.part, sign: signer(scheme, undefined) });
+    return Object.assign(hmacSignature, { sign: signer(scheme, undefined) });
   }
   const keys = toKeys('secrets', secrets, scheme.secretEncoding);
   function hmacSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(scheme, request, body);
     return signed !== undefined && isSigned(scheme, signed, keys);
   }
-  return Object.assign(hmacSignature, { part: scheme.part, sign: signer(scheme, keys[0]) });
+  return Object.assign(hmacSignature, { sign: signer(scheme, keys[0]) });
 }
 
 function digest({ algorithm }: Scheme, texts: Signed['texts'], key: Buffer): Buffer {

@@ -32,7 +32,6 @@ export interface PublicKeySignatureOptions extends SignedContentOptions {
  */
 export interface SignatureVerifier {
   (request: SenderRequest, callback: unknown, body: Uint8Array | undefined): boolean;
-  readonly part?: string | undefined;
   /**
    * Returns the headers to send with a body, which this verifier accepts. `secret` is the private key in PEM of one of
    * `publicKeys`. `dsaEncoding` is how ECDSA is written: `'der'`, the default of `publicKeySignature`, or
@@ -75,7 +74,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
     const signer = toSigner(secret, dsaEncoding, keys);
     return (texts) => signer.sign(toBytes(texts));
   });
-  return Object.assign(publicKeySignature, { part: content.part, sign });
+  return Object.assign(publicKeySignature, { sign });
 }
 
 function toBytes(texts: Signed['texts']): Buffer {

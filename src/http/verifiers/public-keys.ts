@@ -29,7 +29,8 @@ interface Algorithm {
   readonly rawBytes?: number;
 }
 
-const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+/** Without `saltLength` Node verifies a salt of any length. It signs with the longest, and RFC 9421 with 64 bytes. */
+const pss = { padding: constants.RSA_PKCS1_PSS_PADDING };
 const algorithms = {
   'rsa-v1_5-sha256': { key: 'rsa', hash: 'sha256' },
   'rsa-pss-sha512': { key: 'rsa', hash: 'sha512', options: pss },
@@ -89,7 +90,8 @@ export function toSigner(secret: unknown, dsaEncoding: DsaEncoding, publicKeys: 
     throw invalidVariable('secret', 'the private key, in PEM, of one of `publicKeys`', secret, example);
   }
   const { hash, options }: Algorithm = algorithms[algorithm];
-  return { algorithm, sign: (bytes) => sign(hash, bytes, { key, dsaEncoding, ...options }) };
+  const how = { key, dsaEncoding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST, ...options };
+  return { algorithm, sign: (bytes) => sign(hash, bytes, how) };
 }
 
 function parsePrivateKey(given: unknown): KeyObject | undefined {

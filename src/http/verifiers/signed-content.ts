@@ -1,6 +1,5 @@
 import { invalidArgument, invalidSecret, wholeNumber } from '../../lib/checks.js';
 import { readHeader, toHeaderName, type SenderRequest } from '../request.js';
-import { findMember } from './json-member.js';
 
 /** Where a request has its signatures, and what they sign. */
 export interface SignedContentOptions {
@@ -15,12 +14,6 @@ export interface SignedContentOptions {
    */
   signed?: string | undefined;
   /**
-   * The top-level member of the JSON body that is signed in place of the whole body: its bytes, as they were received.
-   * A body that has it twice is refused. Handle nothing outside this member: a stranger can change the rest.
-   * @default none
-   */
-  part?: string | undefined;
-  /**
    * Where the time of sending is: a header, or a part of `header` by its beginning: `t=`. It may be in seconds, in
    * milliseconds, or in ISO 8601 with `Z` or an offset from UTC.
    * @default none
@@ -33,7 +26,7 @@ export interface SignedContentOptions {
   toleranceMs?: number | undefined;
 }
 
-export const signedContentOptionNames = ['header', 'signed', 'part', 'timestamp', 'toleranceMs'];
+export const signedContentOptionNames = ['header', 'signed', 'timestamp', 'toleranceMs'];
 
 /** How signatures are written. */
 export type SignatureEncoding = 'hex' | 'base64';
@@ -48,7 +41,7 @@ export type SignedContent = ReturnType<typeof resolveSignedContent>;
 
 /** Checks the options. Throws INVALID_ARGUMENT. */
 export function resolveSignedContent(options: SignedContentOptions, encoding: SignatureEncoding, size: SignatureSize) {
-  const { timestamp, part } = options;
+  const { timestamp } = options;
   oneOf('encoding', encoding, ['hex', 'base64']);
   const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
   const header = toHeaderName('header', options.header, "header: 'x-signature'");
@@ -60,9 +53,6 @@ export function resolveSignedContent(options: SignedContentOptions, encoding: Si
     const expected = `a string with {body}, and ${timestamp === undefined ? 'without' : 'with'} {timestamp}`;
     throw invalidSecret('signed', expected, signed, `signed: '${usual}'`);
   }
-  if (part !== undefined && (typeof part !== 'string' || part === '')) {
-    throw invalidArgument('part', 'the name of a member', part, "part: 'data'");
-  }
   return {
     header,
     encoding,
@@ -70,7 +60,6 @@ export function resolveSignedContent(options: SignedContentOptions, encoding: Si
     template: template.map((each) =>
       'text' in each ? each : { name: toHeaderName('signed', each.name, `signed: '${usual}'`) },
     ),
-    part,
     toleranceMs,
     timestamp: timestamp === undefined ? undefined : toTimestamp(timestamp),
   };
@@ -108,15 +97,8 @@ export function readSigned(
   if (value === undefined || body === undefined) return undefined;
   const timestamp = time?.read(request, value) ?? '';
   if (time !== undefined && !isRecent(timestamp, toleranceMs)) return undefined;
-  const bytes = findPart(content, body);
-  if (bytes === undefined) return undefined;
-  const texts = fillTemplate(content, { body: bytes, timestamp }, (name) => readHeader(request, name) ?? '');
+  const texts = fillTemplate(content, { body, timestamp }, (name) => readHeader(request, name) ?? '');
   return { texts, candidates: (value.match(form) ?? []).map((text) => Buffer.from(text, encoding)) };
-}
-
-/** Returns the signed bytes of a body. */
-export function findPart({ part }: SignedContent, body: Uint8Array): Uint8Array | undefined {
-  return part === undefined ? body : findMember(body, part);
 }
 
 /** Returns the signed strings, one after the other. */

@@ -1,5 +1,5 @@
 import { invalidSecret, onlyKnownOptions } from '../../lib/checks.js';
-import { fillTemplate, findPart, type Signed, type SignedContent } from './signed-content.js';
+import { fillTemplate, type Signed, type SignedContent } from './signed-content.js';
 
 /**
  * Options of `sign` of `hmacSignature`, `publicKeySignature` and `messageSignature`.
@@ -34,7 +34,7 @@ export function makeSign<Options extends SignOptions>(
 ) {
   return function sign(body: string | Uint8Array, options: Options): Record<string, string> {
     onlyKnownOptions(options, optionNames);
-    const bytes = requirePart(content, requireBody(body));
+    const bytes = requireBody(body);
     const signTexts = toSigner(options);
     const given = toLowerNames(options.headers);
     const { header, encoding, timestamp: { name, prefix = '' } = {} } = content;
@@ -55,13 +55,6 @@ export function requireBody(body: unknown): Buffer {
 
 export function toLowerNames(headers: SignOptions['headers'] = {}): ReadonlyMap<string, string> {
   return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-/** Returns the bytes of the body that are signed. */
-function requirePart(content: SignedContent, body: Buffer): Uint8Array {
-  const bytes = findPart(content, body);
-  if (bytes !== undefined) return bytes;
-  throw invalidSecret('body', `a JSON object with one member \`${content.part ?? ''}\`, which is signed`, body);
 }
 
 /** A value that changes on its way, or that HTTP cannot carry, would make another signature. */

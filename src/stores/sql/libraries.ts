@@ -318,8 +318,8 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
 ): SqlStore<TxOf<Parameters<S['begin']>[1]>> {
   const library = requireMethods('postgresJsStore(postgres(url))', 'sql', sql, 'unsafe', 'begin');
   onlyKnownOptions(options, optionNames);
-  // PostgreSQL refuses no COMMIT of this level. After a COMMIT that was refused, postgres.js gives the connection to the
-  // next transaction, and that would get the ROLLBACK.
+  // PostgreSQL refuses no COMMIT of this level. After a refused one, postgres.js gives the connection to the next
+  // transaction, and that would get the ROLLBACK.
   const begin = (work: (tx: typeof library) => Promise<void>) => library.begin('isolation level read committed', work);
   return storeOn(
     { ...options, dialect: 'postgres' },

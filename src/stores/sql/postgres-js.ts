@@ -10,8 +10,8 @@ export function isPostgresJs(client: unknown): boolean {
 
 /**
  * Runs a transaction of postgres.js, or of a library on it. When its connection ends, postgres.js rejects and awaits
- * `work` no longer, but still sends COMMIT or ROLLBACK when `work` settles. That ends the process if the connection is
- * closed. If the connection is open again, it reaches the transaction of another caller. So `work` does not settle then.
+ * `work` no longer, but still sends COMMIT or ROLLBACK when `work` settles. On a closed connection that ends the
+ * process. A connection that is open again has the transaction of another caller. So `work` does not settle then.
  */
 export async function runOnPostgresJs<Tx>(
   transaction: (work: Work<Tx>) => PromiseLike<unknown>,

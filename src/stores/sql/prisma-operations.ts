@@ -1,3 +1,4 @@
+import { TransferCallbackError } from '../../lib/errors.js';
 import { lateRefusal } from './lend.js';
 
 type Send = (sql: string) => PromiseLike<unknown>;
@@ -17,11 +18,22 @@ export class PrismaOperations {
   #hasEnded = false;
   /** The statement of the store that is being sent. */
   #own: string | undefined;
+  /** Whether the extension has seen the first statement of the store. */
+  #hasSeenFirst: boolean | undefined;
 
-  /** Sends a statement of the store. */
-  send(sql: string, tx: { readonly $queryRawUnsafe: Send }): PromiseLike<unknown> {
+  /** Sends a statement of the store. Rejects after the first one if operations pass by the extension. */
+  async send(sql: string, tx: { readonly $queryRawUnsafe: Send }): Promise<unknown> {
+    const isFirst = this.#hasSeenFirst === undefined;
+    this.#hasSeenFirst ??= false;
     this.#own = sql;
-    return tx.$queryRawUnsafe(sql);
+    try {
+      const reply = await tx.$queryRawUnsafe(sql);
+      // A handler's operation that passes by could fail between the record and the COMMIT, too.
+      if (isFirst && !this.#hasSeenFirst) throw new TransferCallbackError('STORE_REPLY_UNEXPECTED', unseen);
+      return reply;
+    } finally {
+      if (this.#own === sql) this.#own = undefined;
+    }
   }
 
   /** Refuses all further operations of the handler. */
@@ -38,8 +50,10 @@ export class PrismaOperations {
   readonly extension = {
     query: {
       $allOperations: ({ args, query }: Operation): Promise<unknown> => {
-        const isOwn = Array.isArray(args) && args[0] === this.#own;
-        if (isOwn) return query(args);
+        if (this.#isOwn(args)) {
+          this.#hasSeenFirst = true;
+          return query(args);
+        }
         if (this.#hasEnded) return Promise.reject(lateRefusal());
         const running = query(args);
         this.#running.add(running);
@@ -51,4 +65,13 @@ export class PrismaOperations {
       },
     },
   };
+
+  /** Whether these are the arguments of the store's statement, to which an extension may have added a comment. */
+  #isOwn(args: unknown): boolean {
+    const sql: unknown = Array.isArray(args) ? args[0] : undefined;
+    return this.#own !== undefined && typeof sql === 'string' && sql.includes(this.#own);
+  }
 }
+
+const unseen =
+  'An extension of the Prisma client replaces `$transaction`, or rewrites raw queries. Give the store the client without this extension.';

@@ -258,7 +258,7 @@ class TurnedTransaction<Tx> {
     );
   }
 
-  /** Whether the connection is still that of the transaction. A statement fails before the library learns of its end. */
+  /** Whether the library has not ended the transaction. It learns of a broken connection after the statement. */
   async #isOpen(): Promise<boolean> {
     await waitForSockets();
     return !this.#isOver;

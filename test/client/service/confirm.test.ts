@@ -5,7 +5,7 @@ import { confirmWith, defineService } from 'transfer-callbacks/client';
 import { later } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { announced, reversingReceiver, reversingService, type Status } from '../../support/helpers/reversing.js';
-import { hangUp, startService, type Reply } from '../support.js';
+import { hangUp, type Reply } from '../support.js';
 import { startPayouts, type Known } from './support.js';
 
 /** What becomes of a callback of this status if the service gives the transfer as `known`. */
@@ -135,31 +135,4 @@ test('a callback that reconciliation has just read is not read again', async () 
   const { receiver } = reversingReceiver(memoryStore(), { service, confirm: true });
   const ended = await receiver.receive(announced('SUCCESS', 'a'), { source: 'reconciliation' });
   expect([ended.outcome, received.length]).toEqual(['processed', 0]);
-});
-
-test('with a signed part, `query` resolves with the form of the part, and that is what is compared', async () => {
-  const verify = Object.assign(() => true, { part: 'data' });
-  const { baseUrl } = await startService(() => [200, { status: 'paid', id: 'a', mine: 'payout-a' }]);
-  const service = defineService({
-    read: ({ status, id, mine }: { status: string; id: string; mine: string }) => ({
-      state: status,
-      id,
-      externalId: mine,
-    }),
-    states: { paid: 'SUCCESS', lost: 'FAILED' },
-    ...{ verify, baseUrl, query: (id: string, get: (url: string) => Promise<unknown>) => get(`/payouts/${id}`) },
-  });
-  const ran: string[] = [];
-  const receiver = transferCallbackReceiver({
-    ...{ service, confirm: true, store: memoryStore(), logger: false },
-    onSuccess: ({ data }) => ran.push(data.externalId),
-    onFailed: () => ran.push('failed'),
-  });
-  const data = { status: 'paid', id: 'a', mine: 'payout-a' };
-  expect(await receiver.receive({ event: 'whatever', data: { ...data, status: 'lost' } })).toMatchObject({
-    outcome: 'unconfirmed',
-  });
-  expect(await receiver.receive({ event: 'whatever', data })).toMatchObject({ outcome: 'processed' });
-  expect(await receiver.receive(data)).toMatchObject({ outcome: 'invalid' });
-  expect(ran).toEqual(['payout-a']);
 });

@@ -59,7 +59,7 @@ export const perTransfer = transferToken(secret);
 export const signature = hmacSignature({ header: 'x-signature', secrets: secret });
 export const perTenant = hmacSignature({ header: 'x-signature', secrets: (request: Request) => request.params.tenant });
 const publicKeys = process.env.PUBLIC_KEY;
-export const byPublicKey = publicKeySignature({ header: 'x-signature', publicKeys, part: 'data' });
+export const byPublicKey = publicKeySignature({ header: 'x-signature', publicKeys });
 export const byMessage = messageSignature({ publicKeys, url: 'https://merchant.example/callbacks' });
 export const sign = (body: string) => signature.sign(body);
 
