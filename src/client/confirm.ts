@@ -4,6 +4,7 @@ import type { ConfirmByQuery, PayoutService } from '../core/payout-service.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { deadlineSignal, withDeadline } from '../lib/deadline.js';
 import { Slots } from '../lib/slots.js';
+import { copyString } from '../lib/text.js';
 import { askClient, askService, isAskedService, type Ask, type Found, type ReadingClient } from './ask.js';
 import { requireClient } from './checks.js';
 import { TransferClientError } from './errors.js';
@@ -119,7 +120,7 @@ class RecentIds {
       this.#older = this.#newer;
       this.#newer = new Set();
     }
-    this.#newer.add(id);
+    this.#newer.add(copyString(id));
   }
 
   /** Forgets the id, and returns whether it was there. */

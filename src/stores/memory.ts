@@ -1,13 +1,14 @@
 import { onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { PassingEntries } from '../lib/passing-entries.js';
+import { copyString } from '../lib/text.js';
 import { describeHolder } from '../core/delivery.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * How many settled callbacks are remembered, at 240 to 280 bytes each. Beyond that the oldest is forgotten
-   * early, and a process warning reports that once.
+   * How many settled callbacks are remembered, at 240 to 280 bytes each. Beyond that, or beyond 1 000 characters for
+   * each of them, the oldest is forgotten early, and a process warning reports that once.
    * @default 100_000
    */
   maxEntries?: number | undefined;
@@ -24,6 +25,9 @@ interface SettledRecord {
   readonly fingerprint: string;
   readonly expiresAt: number;
 }
+
+/** Facts may be as long as a body. So many characters of keys and facts are kept for each of `maxEntries`. */
+const charactersPerEntry = 1_000;
 
 /** How many entries one call forgets at most. A million in one call took over half a second. */
 const mostForgotten = 100;
@@ -58,6 +62,8 @@ class Table {
   /** The record that was visited last, unless it was forgotten. */
   #oldest: [string, SettledRecord] | undefined;
   readonly #maxEntries: number;
+  /** How many characters the keys and fingerprints in `#settled` have. */
+  #characters = 0;
   #hasWarned = false;
 
   constructor(maxEntries: number) {
@@ -95,8 +101,9 @@ class Table {
     const overlapped = !this.#isHeld(claim, at);
     this.#claims.delete(key);
     // Otherwise the record would keep its old place in the order.
-    this.#settled.delete(key);
-    this.#settled.set(key, { fingerprint, expiresAt: at + retentionMs });
+    this.#remove(key);
+    this.#settled.set(copyString(key), { fingerprint, expiresAt: at + retentionMs });
+    this.#characters += key.length + fingerprint.length;
     this.#forgetOld(at);
     return overlapped;
   }
@@ -119,7 +126,20 @@ class Table {
   }
 
   forget(key: string, fingerprint: string): boolean {
-    return this.#findSettled(key, now())?.fingerprint === fingerprint && this.#settled.delete(key);
+    return this.#findSettled(key, now())?.fingerprint === fingerprint && this.#remove(key);
+  }
+
+  /** Returns whether there was a record. */
+  #remove(key: string): boolean {
+    const record = this.#settled.get(key);
+    if (record !== undefined) this.#characters -= key.length + record.fingerprint.length;
+    return this.#settled.delete(key);
+  }
+
+  /** The latest record is always kept. */
+  #isFull(): boolean {
+    const { size } = this.#settled;
+    return size > this.#maxEntries || (size > 1 && this.#characters > charactersPerEntry * this.#maxEntries);
   }
 
   #findSettled(key: string, at: number): SettledRecord | undefined {
@@ -143,10 +163,10 @@ class Table {
       // It may have been forgotten by a person, and settled again.
       if (this.#settled.get(key) === record) {
         if (record.expiresAt > at) {
-          if (this.#settled.size <= this.#maxEntries) return;
+          if (!this.#isFull()) return;
           this.#warnOnce();
         }
-        this.#settled.delete(key);
+        this.#remove(key);
       }
       this.#oldest = undefined;
     }
@@ -164,7 +184,8 @@ class Table {
   #warnOnce(): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    process.emitWarning(`The memory store is full: it forgets callbacks early, beyond ${this.#maxEntries} of them.`, {
+    const limit = `${this.#maxEntries} of them, or ${charactersPerEntry * this.#maxEntries} characters`;
+    process.emitWarning(`The memory store is full: it forgets callbacks early, beyond ${limit}.`, {
       code: 'TRANSFER_CALLBACKS_MEMORY_STORE_FULL',
     });
   }

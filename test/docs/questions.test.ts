@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { readText } from './pages.js';
 
 const questions: readonly [question: string, word: string, path: string, heading: string][] = [
-  ['What do I install?', 'npm install', 'README.md', 'transfer-callbacks'],
+  ['What do I install?', 'npm install', 'README.md', 'Try it'],
   ['Is there a header with a signature?', 'signature', 'docs/security.md', 'A signed body'],
   ['Why does every callback get 401?', '401', 'docs/troubleshooting.md', 'The response of your endpoint'],
   ['How long must a secret be?', '16 characters', 'docs/security.md', 'Verifiers'],
   ['How do I rotate a secret?', 'rotate', 'docs/security.md', 'Replacing a secret'],
-  ['Which Node, which Express?', 'Node 20', 'README.md', 'Your library'],
-  ['Does it work in CommonJS?', 'CommonJS', 'README.md', 'Your library'],
+  ['Which Node, which Express?', 'Node 20', 'README.md', 'Try it'],
+  ['Does it work in CommonJS?', 'CommonJS', 'README.md', 'Try it'],
   ['How do I mount it on Next.js?', 'instrumentation.ts', 'docs/hosts.md', 'Next.js'],
   ['And on NestJS?', 'NestJS', 'docs/hosts.md', 'Hosts'],
   ['And on Lambda?', 'Lambda', 'docs/hosts.md', 'AWS Lambda'],

@@ -14,7 +14,7 @@ import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');
-const lines = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].find(([, code = '']) => code.includes("from 'ioredis'"))?.[1];
+const lines = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].find(([, code = '']) => code.includes("from 'redis'"))?.[1];
 
 /** Serves callbacks at /ioredis and /node-redis, each on the store that docs/stores.md makes of that client. */
 const serveStores = `

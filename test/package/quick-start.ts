@@ -8,11 +8,18 @@ import { freePort, isListening } from '../support/servers/port.js';
 import { stepMs } from './support.js';
 
 const readme = findPage('README.md');
+const stores = findPage('docs/stores.md');
 
-/** Returns the app of the README on a store. */
+/** Returns the app that a page prints on a store: of the README, and of docs/stores.md for Redis. */
 export const findApp = (store: 'memory' | 'pg' | 'redis'): string =>
-  findBlocks(readme, 'ts').find(({ code }) => code.includes(`${store}Store(`))?.code ??
-  expect.fail(`The README has no app on ${store}Store.`);
+  findBlocks(store === 'redis' ? stores : readme, 'ts').find(
+    ({ code }) => code.includes(`${store}Store(`) && code.includes('express()'),
+  )?.code ?? expect.fail(`There is no app on ${store}Store.`);
+
+/** Returns the app of the README for a service by its name. */
+export const findServiceApp = (): string =>
+  findBlocks(readme, 'ts').find(({ code }) => code.includes('defineService('))?.code ??
+  expect.fail('The README has no app with a definition.');
 
 /** The commands of the README, in their order. */
 const commands = findBlocks(readme, 'sh').flatMap((block) => block.code.trimEnd().split('\n'));
@@ -24,16 +31,23 @@ export const findCommand = (words: string): string =>
 /** The packages that the README installs for its apps. */
 export const packages = [
   ...findCommand('npm install').split(' ').slice(2),
-  ...[...readme.text.matchAll(/`npm install ([a-z]+)`/g)].map(([, name = '']) => name),
+  ...[readme, stores].flatMap(({ text }) => [...text.matchAll(/`npm install ([a-z]+)`/g)]).map(([, name = '']) => name),
 ];
 
-/** Returns the command of the README that checks an app, at this port, with its count by `program` if one is given. */
+/** Returns the command of the README that checks an app, at this port, with the count by `program` if one is given. */
 export function findCheck(port: number, program?: 'psql' | 'redis-cli'): string {
   const check = findCommand('npx transfer-sandbox check').replace(':3000/', `:${port}/`);
   if (program === undefined) return check;
-  const counts = [...readme.text.matchAll(/`(--count '[^`]+')`/g)].map(([, count = '']) => count);
-  const own = counts.find((count) => count.includes(program)) ?? expect.fail(`The README has no count by ${program}.`);
+  const counts = [readme, stores].flatMap(({ text }) => [...text.matchAll(/`(--count '[^`]+')`/g)]);
+  const [, own = expect.fail(`There is no count by ${program}.`)] = counts.find(([all]) => all.includes(program)) ?? [];
   return check.replace(/--count '.*'/, () => own);
+}
+
+/** Returns the command of the README that checks the endpoint of a service by its name, at this port. */
+export function findServiceCheck(port: number): string {
+  const [{ code } = expect.fail('The README shows no check of a service.')] = findBlocks(readme, 'text');
+  const command = code.split('\n✗')[0]?.replace(/^\$ CALLBACK_SECRET=\S+ /, '') ?? '';
+  return command.replace(':3000/', `:${port}/`);
 }
 
 /** The README's own example of a secret. */

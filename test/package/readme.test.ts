@@ -7,10 +7,19 @@ import { startPostgres } from '../support/servers/postgres.js';
 import { startRedis } from '../support/servers/redis.js';
 import { findOnPath } from '../support/servers/programs.js';
 import { findCli } from '../support/servers/redis-programs.js';
-import { findApp, findCheck, packages, readLedger, secret, startApp } from './quick-start.js';
+import {
+  findApp,
+  findCheck,
+  findServiceApp,
+  findServiceCheck,
+  packages,
+  readLedger,
+  secret,
+  startApp,
+} from './quick-start.js';
 import { install, installed, makeWorkshop, packageName, start, stepMs } from './support.js';
 
-// The three apps of the README, as they are printed, on the tarball and what the README installs beside it.
+// The apps of the README and of docs/stores.md, as they are printed, on the tarball and what these pages install.
 
 let workshop: string;
 
@@ -78,7 +87,7 @@ test(
 );
 
 test(
-  'the app of the README on Redis has its prefix, and a handler that runs again writes nothing new',
+  'the app of docs/stores.md on Redis has its prefix, and a handler that runs again writes nothing new',
   async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
@@ -94,7 +103,7 @@ test(
   stepMs,
 );
 
-/** Starts an app, and runs the check of the README with the count that is printed beside it, whose program is `cli`. */
+/** Starts an app, and runs the check of the README with the count that is printed beside the app, whose program is `cli`. */
 async function checkApp(store: 'pg' | 'redis', environment: NodeJS.ProcessEnv, cli: string): Promise<void> {
   const folder = join(workshop, `${store}-check`);
   await mkdir(folder);
@@ -109,6 +118,23 @@ async function checkApp(store: 'pg' | 'redis', environment: NodeJS.ProcessEnv, c
   expect(stdout).toContain('15 right, 0 wrong, 0 not seen.');
 }
 
+test(
+  'the app of the README for a service by its name does all that `check` plays of it',
+  async () => {
+    const folder = join(workshop, 'service');
+    await mkdir(folder);
+    const app = await startApp(folder, findServiceApp());
+    onTestFinished(app.stop);
+    const { code, stdout, stderr } = await start('bash', ['-c', findServiceCheck(app.port)], folder, {
+      CALLBACK_SECRET: secret,
+    });
+    expect(code, stdout + stderr).toBe(0);
+    expect(stdout).toMatch(/^✓ reversed /m);
+    expect(stdout).not.toContain('✗');
+  },
+  stepMs,
+);
+
 const psql = await findOnPath('psql');
 
 test.runIf(psql !== undefined)(
@@ -122,7 +148,7 @@ test.runIf(psql !== undefined)(
 );
 
 test(
-  'with the count of the README, `check` sees all of its app on Redis',
+  'with the count of docs/stores.md, `check` sees all of its app on Redis',
   async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());

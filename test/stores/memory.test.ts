@@ -37,10 +37,27 @@ describe('the memory store', () => {
     expect(states).toEqual([false, false, true, true]);
     expect(warned.mock.calls).toEqual([
       [
-        'The memory store is full: it forgets callbacks early, beyond 2 of them.',
+        'The memory store is full: it forgets callbacks early, beyond 2 of them, or 2000 characters.',
         { code: 'TRANSFER_CALLBACKS_MEMORY_STORE_FULL' },
       ],
     ]);
+    warned.mockRestore();
+  });
+
+  test('the memory store forgets the oldest callbacks for one with long facts, and never the latest', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    const small = memoryStore({ maxEntries: 4 });
+    const long = (length: number) => ({ fingerprint: 'f'.repeat(length) });
+    await settle(small, 'one', long(1_900));
+    expect(await small.forget('one', 'f'.repeat(1_900))).toBe(true);
+    for (const key of ['two', 'three']) await settle(small, key, long(1_900));
+    expect(warned).not.toHaveBeenCalled();
+    await settle(small, 'four', long(1_900));
+    const states = (keys: string[]) => Promise.all(keys.map((key) => isSettled(small, key)));
+    expect(await states(['two', 'three', 'four'])).toEqual([false, true, true]);
+    await settle(small, 'five', long(5_000));
+    expect(await states(['three', 'four', 'five'])).toEqual([false, false, true]);
+    expect(warned).toHaveBeenCalledOnce();
     warned.mockRestore();
   });
 
