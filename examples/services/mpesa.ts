@@ -1,5 +1,4 @@
-import { urlToken } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, urlToken } from 'transfer-callbacks/client';
 
 // B2C payments of M-Pesa (Kenya). Read in public documentation on 2026-11-27, not seen live: osenco/mpesa
 // (RESPONSES.md), five more public programs, and api-evangelist/mpesa of 2026-07-17. Safaricom's own pages could not be

@@ -310,7 +310,7 @@ interface OfOther {
 }
 
 interface Timed {
-  /** The callback's `timestamp`: when the transfer became final. `undefined` if a custom `schema` made no string. */
+  /** The callback's `timestamp`: when the transfer became final. `undefined` if there is none. */
   timestamp: string | undefined;
   /** How long the delivery waited for another one that held the claim, in milliseconds. 0 if no other one did. */
   waitedMs: number;

@@ -59,7 +59,8 @@ export function prismaStore<
   return storeOn(options, calls, {
     ends: postgresEnds.none,
     lend(tx) {
-      const loan = lend(tx);
+      // Prisma 7 nests transactions.
+      const loan = lend(tx, { nests: ['$transaction'] });
       const operations = transactions.get(tx);
       return {
         tx: loan.tx,
@@ -67,7 +68,10 @@ export function prismaStore<
           loan.end(hasSucceeded);
           operations?.end();
         },
-        idle: () => operations?.idle(),
+        idle() {
+          const running = [loan.idle(), operations?.idle()].filter((each) => each !== undefined);
+          return running.length === 0 ? undefined : Promise.all(running);
+        },
       };
     },
   });
@@ -224,8 +228,8 @@ function toRunner(manager: object): QueryRunner {
 
 /** TypeORM's own connection of a transaction. It counts the nested ones. */
 const queryRunner: LendRules = {
-  controls: ['release', 'commitTransaction', 'rollbackTransaction'],
-  isNested: (runner, name) => name !== 'release' && Number(Reflect.get(runner, 'transactionDepth')) > 1,
+  controls: ['release', 'releasePostgresConnection', 'commitTransaction', 'rollbackTransaction'],
+  isNested: (runner, name) => !name.startsWith('release') && Number(Reflect.get(runner, 'transactionDepth')) > 1,
 };
 
 /** TypeORM's manager of a transaction, which its nested ones share. Its `release` is that of its connection. */
@@ -282,7 +286,8 @@ function keepOpen(transaction: SequelizeTransaction): object {
 
 /** Sequelize nests by `sequelize.transaction({ transaction: tx })`, which begins nothing through `tx`. */
 function lendSequelize(tx: SequelizeTransaction): Loan<SequelizeTransaction> {
-  const loan = lend(tx, { controls: ['commit', 'rollback'] });
+  // `begin` commits in MySQL, and the last three replace the connection, or give it back.
+  const loan = lend(tx, { controls: ['commit', 'rollback', 'begin', 'prepareEnvironment', 'cleanup', 'forceCleanup'] });
   const waitForAll = async (): Promise<void> => {
     while (findNested(tx).length > 0) await pause(pollMs, { keepAlive: false });
   };
@@ -327,6 +332,8 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
       query: (text, tx: typeof library = library) => tx.unsafe(text),
       transaction: (work) => runOnPostgresJs(begin, work),
     },
+    // `prepare` would end the transaction by PREPARE TRANSACTION.
+    { lend: (tx) => lend(tx, { controls: ['prepare'] }) },
   );
 }
 
