@@ -8,8 +8,8 @@ const facts = {
   amount: z.number().refine(isExact, amountMessage),
   currency: z.string(),
   provider: z.string(),
-  // Any precision: rejecting a callback over its fractional digits would lose it.
-  timestamp: z.iso.datetime(),
+  // Any precision, and also `+00:00` for `Z`: rejecting a callback over the form of its time would lose it.
+  timestamp: z.iso.datetime({ offset: true }),
   externalReference: z.string(),
   vouchercode: z.string(),
 };
