@@ -8,7 +8,7 @@ const facts = {
   amount: z.number().refine(isExact, amountMessage),
   currency: z.string(),
   provider: z.string(),
-  // Any precision, and also `+00:00` for `Z`: rejecting a callback over the form of its time would lose it.
+  // Any precision and any offset: rejecting a callback over its fractional digits or its zone would lose it.
   timestamp: z.iso.datetime({ offset: true }),
   externalReference: z.string(),
   vouchercode: z.string(),
