@@ -22,7 +22,14 @@ export function toIds(id: string | undefined, externalId: string | undefined): I
 
 /** The meaning of a payload of a service. `state` is the service's own word. */
 export type Reading<E extends EventShape = EventShape> =
-  | { readonly kind: 'callback'; readonly state: string; readonly callback: E; readonly fields: CallbackFields }
+  | {
+      readonly kind: 'callback';
+      readonly state: string;
+      readonly callback: E;
+      readonly fields: CallbackFields;
+      /** Whether a `timestamp` was left out, because it is no time. */
+      readonly hasWrongTime?: boolean;
+    }
   | { readonly kind: 'pending'; readonly state: string; readonly ids: Ids }
   /** None of the merchant's transfers, by the definition of the service. */
   | { readonly kind: 'ignored'; readonly name: string }

@@ -45,7 +45,16 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
     return end({ ...toCommonFields(arrival), ...ended }, parts);
   }
   const delivery = new Delivery(arrival, reading.callback, reading.fields);
+  if (reading.hasWrongTime === true) warnOfTime({ delivery: delivery.name, id: delivery.id }, parts);
   return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
+}
+
+/** Warns once for each receiver. */
+function warnOfTime<C extends CallbackShape, Tx>(details: object, parts: ReceiverParts<C, Tx>): void {
+  if (parts.hasWarnedOfTime) return;
+  parts.hasWarnedOfTime = true;
+  const message = 'Expected `read` to return `timestamp` as ISO 8601 with `Z` or an offset; this is logged once.';
+  parts.options.logger.warn(details, message);
 }
 
 function toInvalid({ issues, ids, error }: ReadingOf<'invalid'>, verified: boolean): Invalid {

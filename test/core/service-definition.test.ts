@@ -58,6 +58,8 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
 );
 
 test('an error about a definition has the code to write instead', () => {
+  const reads = thrownBy(() => define({ read: undefined })) as { write: string };
+  expect(reads.write).toContain('amount: data.amount, currency: data.currency');
   const { write } = thrownBy(() => define({ states: { paid: 'SUCCESS' } })) as { write: string };
   expect(write).toBe("states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' }");
 });

@@ -71,16 +71,34 @@ export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S exte
 }
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
-type Value<T, Else> = IsAny<T> extends true ? Else | undefined : Exclude<T, null>;
-type Fact<R, K extends string> = R extends Readonly<Record<K, infer T>> ? T : undefined;
+/** A value that `read` returns under this key, where there is one. `any` becomes `Else`. */
+type Value<R, K extends string, Else> = K extends keyof R
+  ? IsAny<R[K]> extends true
+    ? Else
+    : Exclude<R[K], null | undefined>
+  : never;
+/** `undefined` if `read` may leave out this key. */
+type Missing<R, K extends string> = K extends keyof R
+  ? Partial<Pick<R, K>> extends Pick<R, K>
+    ? undefined
+    : never
+  : undefined;
+
+/** Amount or currency. A success without one that `read` names is refused. Any other callback may lack it. */
+type Fact<R, K extends string, Else, M extends StateMeaning> =
+  Value<R, K, Else> | ('SUCCESS' extends M ? Missing<R, K> : undefined);
+
+/** What `read` returns and the handlers do not get as it is. */
+type ReadKey = 'state' | 'id' | 'externalId' | 'amount' | 'currency' | 'status' | 'ignored';
 
 /** The data that the handlers get: ids as strings, amount and currency, and the other fields that `read` returns. */
-type ServiceData<R> = R extends ReadTransfer
-  ? Omit<R, keyof ReadTransfer | keyof IgnoredEvent | 'status'> & {
+type ServiceData<R, M extends StateMeaning> = R extends ReadTransfer
+  ? Omit<R, ReadKey> & {
       id: string;
       externalId: string;
-      amount: Value<Fact<R, 'amount'>, number | string>;
-      currency: Value<Fact<R, 'currency'>, string>;
+      status: M;
+      amount: Fact<R, 'amount', number | string, M>;
+      currency: Fact<R, 'currency', string, M>;
     }
   : never;
 
@@ -93,13 +111,19 @@ type ServiceData<R> = R extends ReadTransfer
  * const toFee = ({ data }: Callback): number => data.fee;
  */
 export type ServiceEvent<R, M extends StateMeaning> =
-  | { event: 'transfer.success'; data: ServiceData<R> & { status: 'SUCCESS' } }
-  | { event: 'transfer.failed'; data: ServiceData<R> & { status: 'FAILED' } }
-  | ('REVERSED' extends M ? { event: 'transfer.reversed'; data: ServiceData<R> & { status: 'REVERSED' } } : never)
+  | { event: 'transfer.success'; data: ServiceData<R, 'SUCCESS'> }
+  | { event: 'transfer.failed'; data: ServiceData<R, 'FAILED'> }
+  | ('REVERSED' extends M ? { event: 'transfer.reversed'; data: ServiceData<R, 'REVERSED'> } : never)
   | ('OTHER' extends M
-      ? { event: 'other'; type: string; data: Omit<ServiceData<R>, 'externalId'> & { externalId?: string } }
+      ? {
+          event: 'other';
+          type: string;
+          data: Omit<ServiceData<R, 'OTHER'>, 'externalId' | 'status'> & { externalId?: string };
+        }
       : never);
 
+const readExample =
+  '({ event, data }) => ({ state: event, id: data.id, externalId: data.reference, amount: data.amount, currency: data.currency })';
 const optionNames = ['payload', 'read', 'states', 'verify', 'query', 'baseUrl', 'timeoutMs', 'fetch'];
 const meanings: readonly StateMeaning[] = ['SUCCESS', 'FAILED', 'REVERSED', 'PENDING', 'OTHER'];
 
@@ -146,7 +170,7 @@ function checkOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States
   onlyKnownOptions(options, optionNames);
   const { payload, read, states, query, baseUrl, timeoutMs, fetch } = options;
   if (payload !== undefined) requireSchema('payload', payload);
-  requireFunction('read', read, '({ event, data }) => ({ state: event, id: data.id, externalId: data.reference })');
+  requireFunction('read', read, readExample);
   requireStates(states);
   // A `verify` without a value must not mean that every sender is trusted.
   if ('verify' in options) requireVerifiers(options.verify);
@@ -192,7 +216,7 @@ function makeQuery(
   };
 }
 
-/** A service may respond with 200 and nothing for a transfer that it does not know. A `query` may also lack a `return`. */
+/** A service may respond to an unknown transfer with 200 and nothing. But a `query` may also lack its `return`. */
 function notKnown({ hasResponse }: QueryRequests): TransferClientError {
   const message = hasResponse
     ? '`query` resolved with undefined after a 2xx: does it return? If so, the service does not know the transfer.'

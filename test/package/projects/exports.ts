@@ -37,6 +37,7 @@ import {
 } from 'transfer-callbacks';
 import {
   confirmWith,
+  defineService,
   inspectTransfer,
   ReconciliationError,
   reconcileTransfer,
@@ -141,6 +142,19 @@ export const ownSchema = z.union([
 export const makeReceiver = () =>
   transferCallbackReceiver({ store: memory, schema: ownSchema, onSuccess() {}, onFailed() {}, onOther() {} });
 export const makeRouter = () => transferCallbackRouter({ receiver: makeReceiver() });
+
+// Another service, and a receiver of it.
+export const ownService = defineService({
+  read: ({ event, data }: { event: string; data: { id: number; amount: number | null } }) => ({
+    ...{ state: event, id: data.id, externalId: data.id, amount: data.amount, fee: 5 },
+  }),
+  states: { paid: 'SUCCESS', bounced: 'FAILED', returned: 'REVERSED', deposit: 'OTHER' },
+});
+export const makeOwnReceiver = () =>
+  transferCallbackReceiver({
+    ...{ store: memory, service: ownService, retentionMs: 86_400_000 },
+    ...{ onSuccess() {}, onFailed() {}, onReversed() {}, onOther() {} },
+  });
 
 // In a class, as in Nest.
 export class TransferCallbacks {
