@@ -159,6 +159,11 @@ export const special = {
     ...outcomes.duplicate,
     line: 'A callback came after another final status of its transfer had been handled; no handler runs for it.',
   },
+  /** `conflict` with the same status and another externalId */
+  otherTransfer: {
+    ...outcomes.conflict,
+    line: 'Another transfer has this id: do two services share this store? Give each a `prefix` or a `table`.',
+  },
   /** `ignored`, for the first event of its name */
   firstIgnored: {
     ...outcomes.ignored,
@@ -194,12 +199,18 @@ export function findRow(outcome: TransferCallbackOutcome): OutcomeRow {
     if (outcome.late) return special.late;
   }
   if (outcome.outcome === 'duplicate' && outcome.settled !== undefined) return special.superseded;
+  if (outcome.outcome === 'conflict' && isOtherTransfer(outcome)) return special.otherTransfer;
   if (outcome.outcome === 'ignored' && outcome.count === 1) return special.firstIgnored;
   if (outcome.outcome === 'invalid') {
     if (outcome.error !== undefined) return special.unreadable;
     if (outcome.verified) return special.undocumented;
   }
   return outcomes[outcome.outcome];
+}
+
+/** One service gives an id to one transfer. */
+function isOtherTransfer({ settled, received }: Extract<Ending, { outcome: 'conflict' }>): boolean {
+  return settled !== undefined && settled.status === received?.status && settled.externalId !== received?.externalId;
 }
 
 /** How a delivery of a valid callback from a trusted sender can end. */

@@ -132,11 +132,11 @@ test('two types with one id are two events, also if they contain the separator',
 });
 
 test.each([
-  [{ type: 'a\u202Eb', data: { id: '7' } }, 'type'],
-  [{ type: '', data: { id: '7' } }, 'type'],
-  [{ type: 'a', data: { id: 'x'.repeat(250) } }, 'data.id'],
-  [{ type: 'a', data: { id: '7\0' } }, 'data.id'],
-])('%j has no name or id that could be a key', async (event, path) => {
+  ['a type that hides what it is', { type: 'a\u202Eb', data: { id: '7' } }, 'type'],
+  ['an empty type', { type: '', data: { id: '7' } }, 'type'],
+  ['a long id', { type: 'a', data: { id: 'x'.repeat(250) } }, 'data.id'],
+  ['a control character in its id', { type: 'a', data: { id: '7\0' } }, 'data.id'],
+])('an event with %s is invalid, because its key would not do', async (_what, event, path) => {
   const receiver = receiverOf({
     schema: z.any().transform(() => ({ event: 'other', ...event })) as never,
     onOther: vi.fn(),

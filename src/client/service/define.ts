@@ -122,6 +122,8 @@ export type ServiceEvent<R, M extends StateMeaning> =
         }
       : never);
 
+const readExample =
+  '({ event, data }) => ({ state: event, id: data.id, externalId: data.reference, amount: data.amount, currency: data.currency })';
 const optionNames = ['payload', 'read', 'states', 'verify', 'query', 'baseUrl', 'timeoutMs', 'fetch'];
 const meanings: readonly StateMeaning[] = ['SUCCESS', 'FAILED', 'REVERSED', 'PENDING', 'OTHER'];
 
@@ -168,7 +170,7 @@ function checkOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States
   onlyKnownOptions(options, optionNames);
   const { payload, read, states, query, baseUrl, timeoutMs, fetch } = options;
   if (payload !== undefined) requireSchema('payload', payload);
-  requireFunction('read', read, '({ event, data }) => ({ state: event, id: data.id, externalId: data.reference })');
+  requireFunction('read', read, readExample);
   requireStates(states);
   // A `verify` without a value must not mean that every sender is trusted.
   if ('verify' in options) requireVerifiers(options.verify);
@@ -206,7 +208,7 @@ function makeQuery(
     signal.throwIfAborted();
     // A `query` that uses its own `fetch` has no signal, and may never finish.
     return withDeadline(deadlineSignal(maxTimerMs, signal), async (deadline) => {
-      const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline);
+      const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline, id);
       const found = await callQuery(() => query(id, requests.get), requests);
       if (found === undefined) throw notKnown(requests);
       return found;

@@ -4,6 +4,7 @@ import { dialects, type SqlDialect } from './dialects.js';
 import { LateStatements, type KnexTransaction, type QueryRunner } from './late-statements.js';
 import { lend, type LendRules, type Loan } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
+import { isPostgresJs, runOnPostgresJs } from './postgres-js.js';
 import { PrismaOperations } from './prisma-operations.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
@@ -99,9 +100,18 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
     'execute',
     'transaction',
   );
+  const query = (sql: string, tx: typeof library = library) => tx.execute(sql);
+  if (!isPostgresJs((db as { readonly $client?: unknown }).$client)) {
+    return storeOn(options, { query, transaction: (work) => library.transaction(work) });
+  }
   return storeOn(options, {
-    query: (sql, tx: typeof library = library) => tx.execute(sql),
-    transaction: (work) => library.transaction(work),
+    query,
+    transaction: (work) =>
+      runOnPostgresJs(library.transaction.bind(library), (tx: typeof library) => {
+        // As in `postgresJsStore`. It goes in one message with the next statement, which fails if this one does.
+        tx.execute('SET TRANSACTION ISOLATION LEVEL READ COMMITTED').then(undefined, () => undefined);
+        return work(tx);
+      }),
   });
 }
 
@@ -327,14 +337,16 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
 ): SqlStore<TxOf<Parameters<S['begin']>[1]>> {
   const library = requireMethods('postgresJsStore(postgres(url))', 'sql', sql, 'unsafe', 'begin');
   onlyKnownOptions(options, optionNames);
+  // PostgreSQL refuses no COMMIT of this level. After a refused one, postgres.js gives the connection to the next
+  // transaction, and that would get the ROLLBACK.
+  const begin = (work: (tx: typeof library) => Promise<void>) => library.begin('isolation level read committed', work);
   return storeOn(
     { ...options, dialect: 'postgres' },
     {
       query: (text, tx: typeof library = library) => tx.unsafe(text),
-      transaction: (work) => library.begin(work),
+      transaction: (work) => runOnPostgresJs(begin, work),
     },
     {
-      ends: postgresEnds.afterConstraints,
       changer: '`transform` of postgres.js',
       // `prepare` would end the transaction by PREPARE TRANSACTION.
       lend: (tx) => lend(tx, { controls: ['prepare'] }),
