@@ -88,11 +88,28 @@ describe('a receiver', () => {
   const query = handler;
 
   test.each<[name: string, definition: object, options: object, option: string, expected: string]>([
-    ['a service that is none', {}, { service: { read: handler, states } }, 'service', 'made by `defineService`'],
-    ['a schema in place of a service', {}, { service: transferCallbackSchema }, 'service', 'made by `defineService`'],
-    ['a part of a service', {}, { service: { readCallback: handler } }, 'service', 'made by `defineService`'],
-    ['null in place of a service', {}, { service: null }, 'service', 'made by `defineService`'],
-    ['a `schema` beside it', {}, { schema: transferCallbackSchema }, 'schema', 'left out beside `service`'],
+    [
+      'a service that is none',
+      {},
+      { service: { read: handler, states } },
+      'service',
+      'made by `transferService` or `defineService`',
+    ],
+    [
+      'a schema in place of a service',
+      {},
+      { service: transferCallbackSchema },
+      'service',
+      'made by `transferService` or `defineService`',
+    ],
+    [
+      'a part of a service',
+      {},
+      { service: { readCallback: handler } },
+      'service',
+      'made by `transferService` or `defineService`',
+    ],
+    ['null in place of a service', {}, { service: null }, 'service', 'made by `transferService` or `defineService`'],
     ['no `onReversed`', withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],
     ['an `onReversed` that is no function', withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
     ['no `onOther`', withOthers, { ...both, onOther: undefined }, 'onOther', 'a function'],
@@ -126,9 +143,15 @@ describe('a receiver', () => {
       {},
       { confirm: true },
       'confirm',
-      'a function: this service has no `query` to ask',
+      'a function, because the `service` cannot be asked',
     ],
-    ['a `confirm` that is no function', { query }, { confirm: 'read' }, 'confirm', 'a function'],
+    [
+      'a `confirm` that is no function',
+      { query },
+      { confirm: 'read' },
+      'confirm',
+      'true, false, { concurrency, timeoutMs } or a function',
+    ],
   ])('is refused for %s', (_name, definition, options, option, expected) => {
     const error = thrownBy(() => serve(definition, options));
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', option, expected: containing(expected) });
