@@ -200,7 +200,12 @@ module.exports = [
     [String.raw`\./shared\.js`, String.raw`\./http/handler\.js`],
     'The handler, without Express.',
   ),
-  ...['client', 'metrics', 'testing'].map((folder) =>
+  allowImports(
+    ['src/client.ts'],
+    [String.raw`\./client/(?:\w+/)?[^/]+`, String.raw`\./http/(?:verifiers/index|request)\.js`],
+    'The entry of the client exports what is in its folder, and the verifiers of a definition.',
+  ),
+  ...['metrics', 'testing'].map((folder) =>
     allowImports(
       [`src/${folder}.ts`],
       [String.raw`\./${folder}/(?:\w+/)?[^/]+`],

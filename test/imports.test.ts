@@ -79,6 +79,7 @@ test.each([
     '../ask.js',
   ],
   ['src/client.ts', ['./core/errors.js', './http/router.js'], './client/reconcile/reconcile.js'],
+  ['src/client.ts', ['./http/listener.js', './http/verifiers/tokens.js'], './http/verifiers/index.js'],
   ['src/shared.ts', ['express', './http/router.js', './client.js'], './stores/memory.js'],
   ['src/node.ts', ['./http/router.js', './http/handler.js', './index.js'], './http/listener.js'],
   ['src/web.ts', ['./http/router.js', './http/listener.js', './index.js'], './http/handler.js'],

@@ -1,13 +1,11 @@
-import { reconcileTransfers, transferClient, type PendingTransfer } from 'transfer-callbacks/client';
+import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
 import { pool, receiver } from './payouts.js';
 
-const { SERVICE_URL = '', TRANSFER_API_KEY: apiKey = '', TRANSFER_API_SECRET: apiSecret = '' } = process.env;
-const client = transferClient({ baseUrl: SERVICE_URL, apiKey, apiSecret });
 const open = `SELECT id, created_at AS "createdAt" FROM payouts WHERE paid_at IS NULL AND failed_at IS NULL ORDER BY created_at`;
 
 export async function handler() {
   const { rows: pending } = await pool.query<PendingTransfer>(open);
-  const report = await reconcileTransfers({ client, receiver, pending, signal: AbortSignal.timeout(50_000) });
+  const report = await reconcileTransfers({ receiver, pending, signal: AbortSignal.timeout(50_000) });
   console.log(JSON.stringify(report));
   const isHealthy = report.stopped === undefined && report.failed === 0 && report.advice === undefined;
   if (!isHealthy) throw new Error('The pass did not handle every transfer, or has advice.');

@@ -1,5 +1,4 @@
-import { urlToken } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, urlToken } from 'transfer-callbacks/client';
 
 const { CINETPAY_URL = 'https://client.cinetpay.com', CINETPAY_TOKEN = '', CINETPAY_CALLBACK_SECRET } = process.env;
 

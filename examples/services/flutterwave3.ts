@@ -1,5 +1,4 @@
-import { headerToken } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, headerToken } from 'transfer-callbacks/client';
 
 const {
   FLUTTERWAVE3_URL = 'https://api.flutterwave.com',

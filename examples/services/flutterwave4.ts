@@ -1,5 +1,4 @@
-import { hmacSignature } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, hmacSignature } from 'transfer-callbacks/client';
 
 const { FLUTTERWAVE4_URL = 'https://api.flutterwave.cloud', FLUTTERWAVE_TOKEN, FLUTTERWAVE_SECRET_HASH } = process.env;
 

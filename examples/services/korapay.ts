@@ -1,5 +1,4 @@
-import { hmacSignature, type SenderRequest } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, hmacSignature, type SenderRequest } from 'transfer-callbacks/client';
 
 const { KORAPAY_URL = 'https://api.korapay.com', KORAPAY_SECRET_KEY } = process.env;
 

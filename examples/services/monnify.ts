@@ -1,5 +1,4 @@
-import { hmacSignature } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, hmacSignature } from 'transfer-callbacks/client';
 
 const { MONNIFY_URL = 'https://api.monnify.com', MONNIFY_TOKEN, MONNIFY_CLIENT_SECRET } = process.env;
 

@@ -1,5 +1,4 @@
-import { urlToken } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, urlToken } from 'transfer-callbacks/client';
 
 const { MTN_URL = 'https://proxy.momoapi.mtn.com', MTN_TOKEN, MTN_SUBSCRIPTION_KEY = '' } = process.env;
 const { MTN_ENVIRONMENT = 'mtncameroon', MTN_CALLBACK_SECRET } = process.env;

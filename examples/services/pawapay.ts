@@ -1,5 +1,4 @@
-import { messageSignature } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, messageSignature } from 'transfer-callbacks/client';
 
 const { PAWAPAY_URL = 'https://api.pawapay.io', PAWAPAY_TOKEN, PAWAPAY_PUBLIC_KEY } = process.env;
 const { PAWAPAY_CALLBACK_URL = '' } = process.env; // as pawaPay knows it: it is signed

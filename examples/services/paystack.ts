@@ -1,5 +1,4 @@
-import { hmacSignature } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, hmacSignature } from 'transfer-callbacks/client';
 
 const { PAYSTACK_URL = 'https://api.paystack.co', PAYSTACK_SECRET_KEY } = process.env;
 

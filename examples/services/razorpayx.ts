@@ -1,5 +1,4 @@
-import { hmacSignature } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, hmacSignature } from 'transfer-callbacks/client';
 
 const { RAZORPAYX_URL = 'https://api.razorpay.com', RAZORPAYX_KEY = '', RAZORPAYX_WEBHOOK_SECRET } = process.env;
 const authorization = `Basic ${Buffer.from(RAZORPAYX_KEY).toString('base64')}`; // the key is `id:secret`

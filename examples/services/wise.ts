@@ -1,5 +1,4 @@
-import { publicKeySignature } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, publicKeySignature } from 'transfer-callbacks/client';
 
 const { WISE_URL = 'https://api.wise.com', WISE_TOKEN, WISE_PUBLIC_KEY } = process.env;
 

@@ -8,8 +8,8 @@ const facts = {
   amount: z.number().refine(isExact, amountMessage),
   currency: z.string(),
   provider: z.string(),
-  // Any precision: rejecting a callback over its fractional digits would lose it.
-  timestamp: z.iso.datetime(),
+  // Any precision and any offset: rejecting a callback over its fractional digits or its zone would lose it.
+  timestamp: z.iso.datetime({ offset: true }),
   externalReference: z.string(),
   vouchercode: z.string(),
 };

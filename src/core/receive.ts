@@ -32,8 +32,7 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   parts.inFlight.begin();
   if (isRefused(input)) return end({ ...toCommonFields(arrival), ...refuseEarly(input) }, parts);
   const { service, onOther, verifyTimeoutMs } = parts.options;
-  // Reconciliation reads transfers only: a transfer that a schema turns into another event would be acknowledged, and
-  // never handled.
+  // Reconciliation reads transfers only: one that `read` turns into another event would never be handled as a transfer.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
   const reading = validateCallback(input, service, takesOther);
   if (verify !== undefined) {
@@ -45,7 +44,16 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
     return end({ ...toCommonFields(arrival), ...ended }, parts);
   }
   const delivery = new Delivery(arrival, reading.callback, reading.fields);
+  if (reading.hasWrongTime === true) warnOfTime({ delivery: delivery.name, id: delivery.id }, parts);
   return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
+}
+
+/** Warns once for each receiver. */
+function warnOfTime<C extends CallbackShape, Tx>(details: object, parts: ReceiverParts<C, Tx>): void {
+  if (parts.hasWarnedOfTime) return;
+  parts.hasWarnedOfTime = true;
+  const message = 'Expected `read` to return `timestamp` as ISO 8601 with `Z` or an offset; this is logged once.';
+  parts.options.logger.warn(details, message);
 }
 
 function toInvalid({ issues, ids, error }: ReadingOf<'invalid'>, verified: boolean): Invalid {

@@ -111,6 +111,7 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
     lines: new Lines(claimParts),
     ignored: new IgnoredNames(),
     hasWarnedOfTx: false,
+    hasWarnedOfTime: false,
   };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Callbacks are deduplicated within this process only: use a shared store.');

@@ -32,6 +32,14 @@ export function setTurn(onTurn: () => void): () => void {
 }
 
 /**
+ * Resolves when each socket that has failed is known to have ended. Node emits `error` first, fails what was sent, and
+ * emits `close` one turn later.
+ */
+export async function waitForSockets(): Promise<void> {
+  for (let turns = 0; turns < 2; turns += 1) await new Promise<void>((resolve) => setTurn(resolve));
+}
+
+/**
  * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: after a long task, Node runs
  * timers first, and a reply that has arrived would count as late. With `moreMs` it then does the same once more for
  * that time. Returns the function that cancels it.

@@ -140,8 +140,8 @@ describe('data.id', () => {
   });
 });
 
-test('a timestamp is a time in UTC, with any number of decimals', async () => {
-  for (const end of ['30:00.000Z', '30:00.1Z', '30:00.123456789Z', '30:00Z']) {
+test('a timestamp is a time with its zone and any number of decimals', async () => {
+  for (const end of ['30:00.000Z', '30:00.1Z', '30:00.123456789Z', '30:00Z', '30:00.000+01:00', '30:00-05:30']) {
     const timestamp = `2024-02-29T10:${end}`;
     expect((await received(transferSucceeded({ timestamp }))).handled[0]?.data.timestamp).toBe(timestamp);
   }
@@ -151,7 +151,6 @@ test('a timestamp is a time in UTC, with any number of decimals', async () => {
     '2026-01-15',
     '2026-01-15 10:30:00.000Z',
     '2026-01-15T10:30:00.000',
-    '2026-01-15T10:30:00.000+01:00',
     '2026-01-15T10:30:00.000Z\n',
     '2025-02-29T10:30:00.000Z',
     '2026-01-15T24:00:00.000Z',

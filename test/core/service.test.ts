@@ -5,13 +5,14 @@ import { containing } from '../support/helpers/containing.js';
 import { announced, read, serve, states } from './service-support.js';
 
 const paid = announced('payout.paid');
+const finalAt = '2026-01-15T10:30:00.000Z';
 
 test('a handler gets the ids as strings, the facts, the status, and all else that read returns', async () => {
   const withMore = (payload: typeof paid) => ({
     ...read(payload),
     status: 'PAID',
     fee: { cents: 5 },
-    timestamp: 'now',
+    timestamp: finalAt,
   });
   const { receive, handled } = serve({ read: withMore });
   expect(await receive(paid)).toMatchObject({
@@ -20,10 +21,10 @@ test('a handler gets the ids as strings, the facts, the status, and all else tha
     status: 'SUCCESS',
     id: '7',
     externalId: 'payout-1',
-    timestamp: 'now',
+    timestamp: finalAt,
   });
   expect(await receive(announced('payout.bounced', { id: 8 }))).toMatchObject({ outcome: 'processed', id: '8' });
-  const data = { id: '7', externalId: 'payout-1', amount: 100, currency: 'XAF', fee: { cents: 5 }, timestamp: 'now' };
+  const data = { id: '7', externalId: 'payout-1', amount: 100, currency: 'XAF', fee: { cents: 5 }, timestamp: finalAt };
   expect(handled).toEqual([
     { event: 'transfer.success', data: { ...data, status: 'SUCCESS' } },
     { event: 'transfer.failed', data: { ...data, id: '8', status: 'FAILED' } },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, nodeServers } from '../support/servers/http-servers.js';
+import { nodeServers, roads } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { manyScripts, start } from './support.js';
@@ -21,7 +21,7 @@ function withBytes(bytes: readonly number[]): Buffer[] {
 
 const invalid = errorBody(400, 'The body is not UTF-8.');
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(roads)('on $name', (server) => {
   test('a body is read whose type and encoding are those of JSON in UTF-8', async () => {
     const { options, handled } = recordingOptions();
     const { url } = await start(server, options);

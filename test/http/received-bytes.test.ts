@@ -12,7 +12,8 @@ import {
   type TransferCallbackOptions,
   type Verifier,
 } from 'transfer-callbacks';
-import { httpServers, nodeServers, type Middleware, type NodeServer } from '../support/servers/http-servers.js';
+import { transferService } from 'transfer-callbacks/client';
+import { expressServers, roads, type Middleware, type NodeServer } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { chunk, head, overSocket } from '../support/helpers/sockets.js';
@@ -34,7 +35,7 @@ const callback = manyScripts();
 const bytes = Buffer.from(`\ufeff ${JSON.stringify(callback, undefined, 2).replaceAll('/', '\\/')}\r\n`);
 const received = bytes.toString('latin1');
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(roads)('on $name', (server) => {
   test('a verifier gets the bytes as they were received, also of a body that is no callback', async () => {
     const { given, verify } = keeper();
     const { options } = recordingOptions();
@@ -110,7 +111,7 @@ const signedFailure = Buffer.from(
   }),
 );
 
-describe.each(nodeServers)('on $name', (server) => {
+describe.each(expressServers)('on $name', (server) => {
   const kept: [string, Middleware][] = [
     ['parses the body and keeps its bytes in rawBody', keepsBytes(server.parsers)],
     ['leaves the bytes in request.body', server.parsers.raw({ type: '*/*' }) as Middleware],
@@ -179,7 +180,13 @@ describe.each(nodeServers)('on $name', (server) => {
         handled.push([event, data.amount]);
       };
       const verify = hmacSignature({ header: 'x-signature', secrets: secret });
-      const options = { store: memoryStore(), schema: coercing, verify, onSuccess: record, onFailed: record };
+      const options = {
+        store: memoryStore(),
+        service: transferService({ payload: coercing }),
+        verify,
+        onSuccess: record,
+        onFailed: record,
+      };
       const { url } = await start(server, { ...options, logger: false } as unknown as TransferCallbackOptions, {
         before: [keeping('json', 'application/json'), before],
       });

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { headerToken, type TransferCallbackOutcome, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, nodeServers, type HttpServer } from '../support/servers/http-servers.js';
+import { nodeServers, roads, type HttpServer } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
 import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
@@ -38,7 +38,7 @@ const bodyless: [string, () => Verifier][] = [
   ['a function that declares that it reads no callback', () => Object.assign(() => false, { readsCallback: false })],
 ];
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(roads)('on $name', (server) => {
   test.each(bodyless)('%s refuses before a byte of the body has come, and reports it', async (_name, make) => {
     const { url, outcomes, requests, handled } = await start(server, [() => expect.fail('asked too late'), make()]);
     const response = await overSocket(url, async (socket) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { headerToken, urlToken } from 'transfer-callbacks';
+import { headerToken, urlToken, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers } from '../support/servers/http-servers.js';
+import { expressServers, roads, type HttpServer } from '../support/servers/http-servers.js';
 import { post, type Sent } from '../support/helpers/post.js';
 import { startGuarded, unauthorized, verifiers } from './support.js';
 import { readText } from '../docs/pages.js';
@@ -15,35 +15,42 @@ test('every verifier of the package is tried here', () => {
   expect(names.filter((name) => /^[a-z]\w+$/.test(name)).sort()).toEqual(Object.keys(verifiers).sort());
 });
 
-describe.each(httpServers)('on $name', (server) => {
-  const requests: [string, unknown, Sent][] = [
-    ['a callback', transferSucceeded(), {}],
-    ['malformed JSON', '{"event":', {}],
-    ['another event', { event: 'transfer.pending' }, {}],
-    ['no body', '', {}],
-    ['too long a body', 'x'.repeat(102_401), {}],
-    ['another type', transferSucceeded(), { headers: { 'Content-Type': 'text/plain' } }],
-    ['no type', transferSucceeded(), { headers: { 'Content-Type': undefined } }],
-    ['another charset', transferSucceeded(), { headers: { 'Content-Type': 'application/json; charset=utf-16' } }],
-    ['a compressed body', transferSucceeded(), { headers: { 'Content-Encoding': 'gzip' } }],
-    ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}],
-    ['GET', '', { method: 'GET' }],
-    ['HEAD', '', { method: 'HEAD' }],
-    ['PUT', transferSucceeded(), { method: 'PUT' }],
-    ['OPTIONS', '', { method: 'OPTIONS' }],
-  ];
+const requests: [string, unknown, Sent][] = [
+  ['a callback', transferSucceeded(), {}],
+  ['malformed JSON', '{"event":', {}],
+  ['another event', { event: 'transfer.pending' }, {}],
+  ['no body', '', {}],
+  ['too long a body', 'x'.repeat(102_401), {}],
+  ['another type', transferSucceeded(), { headers: { 'Content-Type': 'text/plain' } }],
+  ['no type', transferSucceeded(), { headers: { 'Content-Type': undefined } }],
+  ['another charset', transferSucceeded(), { headers: { 'Content-Type': 'application/json; charset=utf-16' } }],
+  ['a compressed body', transferSucceeded(), { headers: { 'Content-Encoding': 'gzip' } }],
+  ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}],
+  ['GET', '', { method: 'GET' }],
+  ['HEAD', '', { method: 'HEAD' }],
+  ['PUT', transferSucceeded(), { method: 'PUT' }],
+  ['OPTIONS', '', { method: 'OPTIONS' }],
+];
+
+async function expectOneResponse(server: HttpServer, verify: Verifier): Promise<void> {
+  const { url, refuses, logged } = await startGuarded(server, verify);
+  for (const [what, body, sent] of requests) {
+    const response = await post(url, body, sent);
+    expect([what, response.status, response.body]).toEqual([what, 401, sent.method === 'HEAD' ? '' : unauthorized]);
+    expect(response.headers).not.toHaveProperty('allow');
+  }
+  await refuses(url);
+  for (const { details } of logged) expect(details).toMatchObject({ outcome: 'unauthorized', source: 'http' });
+}
+
+test.each(expressServers)('on $name a sender that is refused gets the same response, whatever it sends', (server) =>
+  expectOneResponse(server, urlToken(secret)),
+);
+
+describe.each(roads)('on $name', (server) => {
   test.each(Object.entries(verifiers))(
     'a sender that %s refuses gets the same response, whatever it sends',
-    async (_name, make) => {
-      const { url, refuses, logged } = await startGuarded(server, make());
-      for (const [what, body, sent] of requests) {
-        const response = await post(url, body, sent);
-        expect([what, response.status, response.body]).toEqual([what, 401, sent.method === 'HEAD' ? '' : unauthorized]);
-        expect(response.headers).not.toHaveProperty('allow');
-      }
-      await refuses(url);
-      for (const { details } of logged) expect(details).toMatchObject({ outcome: 'unauthorized', source: 'http' });
-    },
+    (_name, make) => expectOneResponse(server, make()),
   );
 
   test('the log of a refused sender contains no secret', async () => {

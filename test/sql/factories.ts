@@ -32,6 +32,7 @@ const factories: Readonly<Record<string, Make>> = {
   'Prisma 7': stores.prismaStore,
   'Prisma 6': stores.prismaStore,
   Drizzle: stores.drizzleStore,
+  'Drizzle on postgres.js': stores.drizzleStore,
   Kysely: stores.kyselyStore,
   Knex: stores.knexStore,
   TypeORM: stores.typeormStore,

@@ -20,6 +20,14 @@ WHERE a.VARIABLE_NAME = 'autocommit' AND t.VARIABLE_NAME = 'wait_timeout'`;
 const locks = `SELECT (SELECT COUNT(*) FROM performance_schema.metadata_locks WHERE OBJECT_TYPE = 'USER LEVEL LOCK') AS locks,
 (SELECT COUNT(*) FROM information_schema.innodb_trx) AS transactions`;
 
+/** Finds who waits for a row that this connection has locked. */
+const waiting = {
+  mysql: `SELECT 1 FROM performance_schema.data_lock_waits
+JOIN information_schema.innodb_trx ON trx_id = BLOCKING_ENGINE_TRANSACTION_ID WHERE trx_mysql_thread_id = CONNECTION_ID()`,
+  mariadb: `SELECT 1 FROM information_schema.innodb_lock_waits
+JOIN information_schema.innodb_trx ON trx_id = blocking_trx_id WHERE trx_mysql_thread_id = CONNECTION_ID()`,
+};
+
 /** Resolves with whether a claim was settled. */
 function settles(claim: Claim<unknown>): Promise<boolean> {
   return claim.settle().then(
@@ -212,6 +220,10 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
           });
           nested.then(undefined, ignore);
           await sent.promise;
+          // Prisma sends it later, and only if the handler has not ended by then.
+          await expect
+            .poll(async () => (await rival.query(waiting[name === 'MySQL' ? 'mysql' : 'mariadb']))[0])
+            .not.toEqual([]);
           const settled = settles(claim);
           await insertRows(first);
           expect([await settled, await transaction.count(id)]).toEqual([false, 0]);

@@ -10,8 +10,9 @@ import * as six from './prisma6/clients.js';
 export const prisma7: Library = {
   name: 'Prisma 7',
   open: {
-    postgres: (url, max) => openPrisma(new PrismaPostgres({ adapter: new PrismaPg({ connectionString: url, max }) })),
-    mysql: (url, max) => openPrisma(new PrismaMysql({ adapter: new PrismaMariaDb(toSettings(url, max)) })),
+    postgres: (url, max) =>
+      withNested(openPrisma(new PrismaPostgres({ adapter: new PrismaPg({ connectionString: url, max }) }))),
+    mysql: (url, max) => withNested(openPrisma(new PrismaMysql({ adapter: new PrismaMariaDb(toSettings(url, max)) }))),
     sqlite(url) {
       const client = new PrismaSqlite({ adapter: new PrismaLibSql({ url }) });
       return { client, close: () => client.$disconnect() };
@@ -45,6 +46,14 @@ function openPrisma(
     leave: (tx: Prisma.TransactionClient) =>
       tx.locked.upsert({ where: { name: 'a' }, update: { name: 'b' }, create: { name: 'c'.repeat(300) } }),
     close: () => prisma.$disconnect(),
+  };
+}
+
+/** Prisma 6 nests no transactions. */
+function withNested(opened: ReturnType<typeof openPrisma>): typeof opened {
+  return {
+    ...opened,
+    nest: (tx: Prisma.TransactionClient, work) => tx.$transaction((inner) => work(inner as never)),
   };
 }
 

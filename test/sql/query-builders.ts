@@ -5,6 +5,7 @@ import * as mysqlCore from 'drizzle-orm/mysql-core';
 import { drizzle as drizzleMysql } from 'drizzle-orm/mysql2';
 import { drizzle as drizzlePostgres } from 'drizzle-orm/node-postgres';
 import * as pgCore from 'drizzle-orm/pg-core';
+import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import createKnex, { type Knex } from 'knex';
 import {
   CompiledQuery,
@@ -19,6 +20,7 @@ import {
 import { createPool } from 'mysql2';
 import { createPool as createPromisePool } from 'mysql2/promise';
 import { Pool } from 'pg';
+import postgres from 'postgres';
 import { openFile } from './databases.js';
 import { fortyRows, toTransaction, withoutTransaction, type Library, type Opened } from './opened.js';
 
@@ -43,18 +45,7 @@ export const drizzle: Library = {
   open: {
     postgres(url, max) {
       const pool = makePool(url, max);
-      const db = drizzlePostgres(pool);
-      return {
-        client: db,
-        transaction: toTransaction<TxOf<typeof db>>({
-          insert: (tx, table, name) => tx.insert(pgTables[table]).values({ name }),
-          read: (name) => db.select().from(pgTables.written).where(eq(pgTables.written.name, name)),
-          send: (tx, sql) => tx.execute(sql),
-        }),
-        leave: (tx: TxOf<typeof db>) => tx.transaction((inner) => inner.execute('SELECT * FROM not_there')),
-        nest: (tx: TxOf<typeof db>, work) => tx.transaction((inner) => work(inner as never)),
-        close: () => pool.end(),
-      };
+      return openDrizzle(drizzlePostgres(pool), () => pool.end());
     },
     mysql(url, max) {
       const pool = createPromisePool({ uri: url, connectionLimit: max });
@@ -82,6 +73,30 @@ export const drizzle: Library = {
     },
   },
 };
+
+export const drizzleOnPostgresJs: Library = {
+  name: 'Drizzle on postgres.js',
+  open: {
+    postgres(url, max) {
+      const sql = postgres(url, { max, onnotice: () => undefined });
+      return openDrizzle(drizzlePostgresJs(sql), () => sql.end());
+    },
+  },
+};
+
+function openDrizzle(db: pgCore.PgDatabase<pgCore.PgQueryResultHKT>, close: () => unknown): Opened {
+  return {
+    client: db,
+    transaction: toTransaction<TxOf<typeof db>>({
+      insert: (tx, table, name) => tx.insert(pgTables[table]).values({ name }),
+      read: (name) => db.select().from(pgTables.written).where(eq(pgTables.written.name, name)),
+      send: (tx, sql) => tx.execute(sql),
+    }),
+    leave: (tx: TxOf<typeof db>) => tx.transaction((inner) => inner.execute('SELECT * FROM not_there')),
+    nest: (tx: TxOf<typeof db>, work) => tx.transaction((inner) => work(inner as never)),
+    close,
+  };
+}
 
 function makePool(url: string, max: number): Pool {
   const pool = new Pool({ connectionString: url, max });

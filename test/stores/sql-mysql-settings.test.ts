@@ -1,4 +1,5 @@
 // The settings, rights and pools that a server and an app may have, on MariaDB through mysql2.
+import type { PoolConnection } from 'mysql2';
 import type { Pool } from 'mysql2/promise';
 import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
@@ -97,6 +98,35 @@ test('a statement of mysql2 that ends the transaction is refused as an object, t
   expect((await statement.execute([]))[0]).toEqual([{ one: 1 }]);
   await claim.settle();
   expect(() => statement.execute([])).toThrow(expect.objectContaining(refused));
+});
+
+test('what ends the transaction in the server is refused, also through the connection with callbacks', async () => {
+  const refused = { code: 'TRANSACTION_CONTROL' };
+  const claim = await claimFree(mysqlStore(connect()));
+  // Its own type is that of promises.
+  const connection = claim.tx.connection as unknown as PoolConnection;
+  await expect(claim.tx.changeUser({ database: 'test' })).rejects.toMatchObject(refused);
+  await expect(claim.tx.reset()).rejects.toMatchObject(refused);
+  const callBack = (call: (callback: (error: unknown, rows?: unknown) => void) => unknown): Promise<unknown> =>
+    new Promise((resolve) => {
+      call((error, rows) => {
+        resolve(error ?? rows);
+      });
+    });
+  expect(await callBack((done) => connection.query('SELECT 1 AS one', done))).toEqual([{ one: 1 }]);
+  for (const end of [
+    callBack((done) => connection.query('COMMIT', done)),
+    callBack((done) => {
+      connection.commit(done);
+    }),
+    callBack((done) => {
+      connection.changeUser({ database: 'test' }, done);
+    }),
+  ]) {
+    expect(await end).toMatchObject(refused);
+  }
+  await claim.settle();
+  expect(await callBack((done) => connection.query('SELECT 1', done))).toMatchObject(refused);
 });
 
 test('a role that may not lock the row reads the record, and a row that is locked by a claim without its lock is claimed', async () => {

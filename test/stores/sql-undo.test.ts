@@ -86,6 +86,40 @@ test('a connection that the server has ended in a handler goes back, and the nex
   expect(await transaction.count(id)).toBe(1);
 });
 
+test('nothing is sent on a connection once the library has ended its transaction, as postgres.js does if it breaks', async () => {
+  const own = server.pool({ max: 1 });
+  own.on('connect', (client) => client.on('error', () => undefined));
+  let isOver = false;
+  const late: string[] = [];
+  const ended: Promise<unknown>[] = [];
+  const store = sqlStore<PoolClient>(
+    {
+      dialect: 'postgres',
+      query(sql, tx) {
+        if (isOver) late.push(sql);
+        return (tx ?? own).query(sql);
+      },
+      async transaction(work) {
+        const client = await own.connect();
+        const broken = new Promise<never>((_, reject) => client.once('error', reject));
+        await client.query('BEGIN');
+        ended.push(work(client));
+        await Promise.race([ended[0], broken]).finally(() => {
+          isOver = true;
+          client.release(true);
+        });
+      },
+    },
+    { table: 'raced' },
+  );
+  await store.migrate();
+  const claim = await claimFree(store);
+  await expect(claim.tx.query('SELECT pg_terminate_backend(pg_backend_pid())')).rejects.toThrow();
+  await claim.release();
+  await expect(ended[0]).rejects.toThrow();
+  expect(late).toEqual([]);
+});
+
 test('a library that calls its function again after a failed COMMIT is refused, and its connection goes back', async () => {
   await server.pool().query('CREATE TABLE unique_late (name text UNIQUE DEFERRABLE INITIALLY DEFERRED)');
   const pool = server.pool({ max: 1 });

@@ -37,13 +37,15 @@ transferCallbackReceiver({
     expectTypeOf(data.status).toEqualTypeOf<'SUCCESS'>();
     expectTypeOf(data.id).toEqualTypeOf<string>();
     expectTypeOf(data.externalId).toEqualTypeOf<string>();
-    expectTypeOf(data.amount).toEqualTypeOf<string | number | undefined>();
+    // A success without it is refused.
+    expectTypeOf(data.amount).toEqualTypeOf<string | number>();
     // `read` names no currency.
     expectTypeOf(data.currency).toEqualTypeOf<undefined>();
   },
   onFailed({ event, data }) {
     expectTypeOf(event).toEqualTypeOf<'transfer.failed'>();
     expectTypeOf(data.status).toEqualTypeOf<'FAILED'>();
+    expectTypeOf(data.amount).toEqualTypeOf<string | number | undefined>();
   },
 });
 
@@ -65,9 +67,9 @@ const typed = defineService({
     const { event, data } = given;
     if (event === 'customer') return { ignored: event };
     const { id, reference, amount, currency, bank } = data;
-    return { state: event, id, externalId: reference, amount, currency, bank, status: 'any' };
+    return { state: event, id, externalId: reference, amount, currency, bank, status: 'any', timestamp: 'now' };
   },
-  states: { paid: 'SUCCESS', bounced: 'FAILED', back: 'REVERSED', charge: 'OTHER' },
+  states: { paid: 'SUCCESS', bounced: 'FAILED', back: 'REVERSED', charge: 'OTHER', refund: 'OTHER' },
   verify: [verify],
   query: (id, get) => get(`https://service.example/${id}`, { authorization: 'Bearer key' }),
 });
@@ -81,22 +83,29 @@ const receiver = transferCallbackReceiver({
     expectTypeOf(data.id).toEqualTypeOf<string>();
     expectTypeOf(data.externalId).toEqualTypeOf<string>();
     expectTypeOf(data.amount).toEqualTypeOf<number>();
-    expectTypeOf(data.currency).toEqualTypeOf<string | undefined>();
+    expectTypeOf(data.currency).toEqualTypeOf<string>();
+    expectTypeOf(data.timestamp).toEqualTypeOf<string>();
     expectTypeOf(data.bank).toEqualTypeOf<{ name: string } | undefined>();
     expectTypeOf(data.status).toEqualTypeOf<'SUCCESS'>();
     // @ts-expect-error -- what an ignored event has is not of a transfer.
     expectTypeOf(data.ignored);
     await tx.query('');
   },
-  onFailed: nothing,
+  onFailed({ data }) {
+    expectTypeOf(data.amount).toEqualTypeOf<number | undefined>();
+    // @ts-expect-error -- a failure may have no amount.
+    data.amount.toFixed(2);
+  },
   onReversed({ event, data }) {
+    expectTypeOf(data.amount).toEqualTypeOf<number | undefined>();
     expectTypeOf(event).toEqualTypeOf<'transfer.reversed'>();
     expectTypeOf(data.status).toEqualTypeOf<'REVERSED'>();
     expectTypeOf(data.bank).toEqualTypeOf<{ name: string } | undefined>();
   },
   onOther({ event, type, data }, { afterCommit }) {
     expectTypeOf(event).toEqualTypeOf<'other'>();
-    expectTypeOf(type).toEqualTypeOf<string>();
+    // The keys of `states` that are OTHER.
+    expectTypeOf(type).toEqualTypeOf<'charge' | 'refund'>();
     expectTypeOf(data.id).toEqualTypeOf<string>();
     expectTypeOf(data.externalId).toEqualTypeOf<string | undefined>();
     expectTypeOf(data.bank).toEqualTypeOf<{ name: string } | undefined>();
@@ -120,6 +129,22 @@ transferCallbackRouter({
   },
 });
 
+// Where `read` may leave the key out, a success may have no amount.
+interface Short {
+  id: string;
+  amount: number | undefined;
+}
+const short = defineService({
+  read: ({ id, amount }: Short) => ({ state: 'paid', id, externalId: id, ...(amount !== undefined && { amount }) }),
+  states: { paid: 'SUCCESS', bounced: 'FAILED' },
+});
+transferCallbackReceiver({
+  store,
+  service: short,
+  onSuccess: ({ data }) => expectTypeOf(data.amount).toEqualTypeOf<number | undefined>(),
+  onFailed: ({ data }) => expectTypeOf(data.amount).toEqualTypeOf<number | undefined>(),
+});
+
 // `confirm` of your own gets the callbacks, without events of `onOther`.
 transferCallbackReceiver({
   store,
@@ -127,8 +152,9 @@ transferCallbackReceiver({
   retentionMs: 60 * 86_400_000,
   confirm(callback) {
     expectTypeOf(callback.event).toEqualTypeOf<'transfer.success' | 'transfer.failed' | 'transfer.reversed'>();
-    expectTypeOf(callback.data.amount).toEqualTypeOf<number>();
-    return callback;
+    expectTypeOf(callback.data.amount).toEqualTypeOf<number | undefined>();
+    if (callback.event === 'transfer.success') expectTypeOf(callback.data.amount).toEqualTypeOf<number>();
+    return true;
   },
   ...{ ...handlers, onReversed: nothing, onOther: nothing },
 });
@@ -154,11 +180,14 @@ transferCallbackReceiver({ store, service: loose, onSuccess: thank, onFailed: no
 transferCallbackReceiver({ store, service: { read: nothing, states: {} }, ...handlers });
 
 // A service has a type that can be named, as an app does that keeps several.
-const byTenant = new Map<string, PayoutService<ServiceEvent<{ state: string; fee: number }, 'SUCCESS' | 'FAILED'>>>();
+const byTenant = new Map<
+  string,
+  PayoutService<ServiceEvent<{ state: string; fee: number }, { a: 'SUCCESS'; b: 'FAILED' }>>
+>();
 byTenant.set('a', defineService({ read: () => ({ state: 'a', fee: 5 }), states: { a: 'SUCCESS', b: 'FAILED' } }));
 class Receiving {
   receiver: TransferCallbackReceiver<
-    Extract<ServiceEvent<{ state: string }, 'SUCCESS'>, { event: 'transfer.success' }>
+    Extract<ServiceEvent<{ state: string }, { a: 'SUCCESS'; b: 'FAILED' }>, { event: 'transfer.success' }>
   >;
   constructor(given: Receiving['receiver']) {
     this.receiver = given;
@@ -183,6 +212,8 @@ defineService({ read: () => ({ id: 7, externalId: 'p-1' }), states });
 defineService({ read: () => ({ ...read(), id: { value: 7 } }), states });
 // @ts-expect-error -- an amount is a number or a string.
 defineService({ read: () => ({ ...read(), amount: { value: 5 } }), states });
+// @ts-expect-error -- a time is text, with its zone.
+defineService({ read: () => ({ ...read(), timestamp: Date.now() }), states });
 // @ts-expect-error -- it is not awaited.
 defineService({ read: () => Promise.resolve(read()), states });
 // @ts-expect-error -- an event that is read as nothing would be refused.

@@ -14,7 +14,12 @@ import { parseWith, type Issue, type StandardSchema } from '../../lib/standard-s
 
 type Id = string | number | bigint | null | undefined;
 
-/** A transfer as `read` returns it. Its other fields are for the handlers. */
+/**
+ * A transfer as `read` returns it. Its other fields are for the handlers.
+ *
+ * @example
+ * const read = ({ id, word }: { id: number; word: string }): ReadTransfer => ({ state: word, id, externalId: id });
+ */
 export interface ReadTransfer {
   /** The name of the event, or the status: a key of `states`. */
   state: string | number;
@@ -25,6 +30,8 @@ export interface ReadTransfer {
   /** `100`, `"100"` and `"100.00"` are one fact. Callback and query must have the same unit. */
   amount?: number | string | null | undefined;
   currency?: string | null | undefined;
+  /** When the transfer became final: ISO 8601 with `Z` or an offset. Any other value is left out, with one warning. */
+  timestamp?: string | null | undefined;
 }
 
 /**
@@ -127,20 +134,21 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
     return invalid([{ path: ['state'], message: `Expected a key of \`states\`, got ${shown}` }], ids);
   }
   if (meaning === 'PENDING') return { kind: 'pending', state, ids };
-  const issues = [...findIdIssues(read, ids, meaning), ...findMoneyIssues(read, meaning)];
+  const issues = [...findIdIssues(read, ids, { state, meaning }), ...findMoneyIssues(read, meaning)];
   if (issues.length > 0 || id === undefined) return invalid(issues, ids);
-  const { timestamp } = rest as { timestamp?: unknown };
-  const facts = { externalId, amount: toFact(amount), currency: toFact(currency) };
+  const facts = { externalId, amount: toAmount(amount), currency: toFact(currency) };
   const data = { ...rest, ...facts, id };
-  const common = { timestamp: typeof timestamp === 'string' ? timestamp : undefined, ...facts };
   if (meaning === 'OTHER') {
     const callback = { event: 'other', type: state, data } as const;
-    const fields = { ...common, event: 'other', type: state, id: toOtherId(state, id), timestamp: undefined } as const;
+    const fields = { ...facts, event: 'other', type: state, id: toOtherId(state, id), timestamp: undefined } as const;
     return { kind: 'callback', state, callback, fields };
   }
   const event = finalEvents[meaning];
   const callback = { event, data: { ...data, status: meaning } } as EventShape;
-  return { kind: 'callback', state, callback, fields: { ...common, event, type: undefined, id, status: meaning } };
+  const given = toFact(rest.timestamp);
+  const timestamp = isTime(given) ? given : undefined;
+  const fields = { ...facts, event, type: undefined, id, status: meaning, timestamp };
+  return { kind: 'callback', state, callback, fields, hasWrongTime: timestamp !== given };
 }
 
 /**
@@ -157,10 +165,29 @@ function toFact<T>(given: T): NonNullable<T> | undefined {
   return given === '' ? undefined : (given ?? undefined);
 }
 
-function findIdIssues(read: ReadTransfer, { id, externalId }: Ids, meaning: StateMeaning): readonly Issue[] {
+/** Returns `undefined` for a string without a digit, such as `-` or `N/A`. */
+function toAmount<T>(given: T): NonNullable<T> | undefined {
+  return typeof given === 'string' && !/\p{Nd}/u.test(given) ? undefined : toFact(given);
+}
+
+/** Returns whether this is a time in ISO 8601. Without `Z` or an offset, its zone would be that of the process. */
+function isTime(given: unknown): given is string {
+  const pattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/;
+  return typeof given === 'string' && pattern.test(given) && !Number.isNaN(Date.parse(given));
+}
+
+function findIdIssues(
+  read: ReadTransfer,
+  { id, externalId }: Ids,
+  { state, meaning }: { state: string; meaning: StateMeaning },
+): readonly Issue[] {
   const issues: Issue[] = [];
   if (id === undefined) issues.push({ path: ['id'], message: describeNoId(read.id) });
   else if (!isCallbackId(id)) issues.push({ path: ['id'], message: idMessage });
+  else if (meaning === 'OTHER' && !isCallbackId(toOtherId(state, id))) {
+    const message = `Expected a shorter one: \`${toOtherId(state, '')}\` and it have at most 255 characters`;
+    issues.push({ path: ['id'], message });
+  }
   if (externalId !== undefined || meaning === 'OTHER') return issues;
   const advice = '. For a transfer that your app has not made, let `read` return `{ ignored: name }`';
   return [...issues, { path: ['externalId'], message: `${describeNoId(read.externalId)}${advice}` }];
@@ -173,15 +200,18 @@ function describeNoId(given: unknown): string {
   return `Expected a string or a whole number, got ${got}`;
 }
 
+const noDigit = 'Expected a number, or a string with a digit';
+
 /** A failure may have no amount. Without these checks a field that the service renames would be booked as undefined. */
 function findMoneyIssues(read: ReadTransfer, meaning: StateMeaning): readonly Issue[] {
   const issues: Issue[] = [];
   for (const name of ['amount', 'currency'] as const) {
-    const value: unknown = toFact<unknown>(read[name]);
+    const given: unknown = toFact<unknown>(read[name]);
+    const value = name === 'amount' ? toAmount(given) : given;
     if (value === undefined) {
       const isLacking = meaning === 'SUCCESS' && name in read;
-      if (isLacking)
-        issues.push({ path: [name], message: 'Expected a value of a transfer that has succeeded, got none' });
+      const message = given === undefined ? 'Expected a value of a transfer that has succeeded, got none' : noDigit;
+      if (isLacking) issues.push({ path: [name], message });
     } else if (typeof value === 'number' && name === 'amount') {
       if (!isExact(value)) issues.push({ path: [name], message: amountMessage });
     } else if (typeof value !== 'string') {

@@ -137,7 +137,8 @@ function callOpen(method: Method, self: unknown, args: unknown[], lending: Lendi
 /** Begins a nested transaction. What it gives to the handler is lent, too, and its end is waited for. */
 function nest(call: (args: unknown[]) => unknown, args: unknown[], rules: LendRules, lending: Lending): unknown {
   const lendNested = (nested: unknown): unknown =>
-    (typeof nested === 'object' && nested !== null) || typeof nested === 'function'
+    // An array has the results of several operations.
+    ((typeof nested === 'object' && nested !== null) || typeof nested === 'function') && !Array.isArray(nested)
       ? lendObject(nested, rules, lending)
       : nested;
   const hasWork = args.some((arg) => typeof arg === 'function');

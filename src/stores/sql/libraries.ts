@@ -4,6 +4,7 @@ import { dialects, type SqlDialect } from './dialects.js';
 import { LateStatements, type KnexTransaction, type QueryRunner } from './late-statements.js';
 import { lend, type LendRules, type Loan } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
+import { isPostgresJs, runOnPostgresJs } from './postgres-js.js';
 import { PrismaOperations } from './prisma-operations.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
@@ -58,7 +59,8 @@ export function prismaStore<
   return storeOn(options, calls, {
     ends: postgresEnds.none,
     lend(tx) {
-      const loan = lend(tx);
+      // Prisma 7 nests transactions.
+      const loan = lend(tx, { nests: ['$transaction'] });
       const operations = transactions.get(tx);
       return {
         tx: loan.tx,
@@ -66,7 +68,10 @@ export function prismaStore<
           loan.end(hasSucceeded);
           operations?.end();
         },
-        idle: () => operations?.idle(),
+        idle() {
+          const running = [loan.idle(), operations?.idle()].filter((each) => each !== undefined);
+          return running.length === 0 ? undefined : Promise.all(running);
+        },
       };
     },
   });
@@ -94,9 +99,18 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
     'execute',
     'transaction',
   );
+  const query = (sql: string, tx: typeof library = library) => tx.execute(sql);
+  if (!isPostgresJs((db as { readonly $client?: unknown }).$client)) {
+    return storeOn(options, { query, transaction: (work) => library.transaction(work) });
+  }
   return storeOn(options, {
-    query: (sql, tx: typeof library = library) => tx.execute(sql),
-    transaction: (work) => library.transaction(work),
+    query,
+    transaction: (work) =>
+      runOnPostgresJs(library.transaction.bind(library), (tx: typeof library) => {
+        // As in `postgresJsStore`. It goes in one message with the next statement, which fails if this one does.
+        tx.execute('SET TRANSACTION ISOLATION LEVEL READ COMMITTED').then(undefined, () => undefined);
+        return work(tx);
+      }),
   });
 }
 
@@ -214,8 +228,8 @@ function toRunner(manager: object): QueryRunner {
 
 /** TypeORM's own connection of a transaction. It counts the nested ones. */
 const queryRunner: LendRules = {
-  controls: ['release', 'commitTransaction', 'rollbackTransaction'],
-  isNested: (runner, name) => name !== 'release' && Number(Reflect.get(runner, 'transactionDepth')) > 1,
+  controls: ['release', 'releasePostgresConnection', 'commitTransaction', 'rollbackTransaction'],
+  isNested: (runner, name) => !name.startsWith('release') && Number(Reflect.get(runner, 'transactionDepth')) > 1,
 };
 
 /** TypeORM's manager of a transaction, which its nested ones share. Its `release` is that of its connection. */
@@ -272,7 +286,8 @@ function keepOpen(transaction: SequelizeTransaction): object {
 
 /** Sequelize nests by `sequelize.transaction({ transaction: tx })`, which begins nothing through `tx`. */
 function lendSequelize(tx: SequelizeTransaction): Loan<SequelizeTransaction> {
-  const loan = lend(tx, { controls: ['commit', 'rollback'] });
+  // `begin` commits in MySQL, and the last three replace the connection, or give it back.
+  const loan = lend(tx, { controls: ['commit', 'rollback', 'begin', 'prepareEnvironment', 'cleanup', 'forceCleanup'] });
   const waitForAll = async (): Promise<void> => {
     while (findNested(tx).length > 0) await pause(pollMs, { keepAlive: false });
   };
@@ -308,13 +323,17 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
 ): SqlStore<TxOf<Parameters<S['begin']>[1]>> {
   const library = requireMethods('postgresJsStore(postgres(url))', 'sql', sql, 'unsafe', 'begin');
   onlyKnownOptions(options, optionNames);
+  // PostgreSQL refuses no COMMIT of this level. After a refused one, postgres.js gives the connection to the next
+  // transaction, and that would get the ROLLBACK.
+  const begin = (work: (tx: typeof library) => Promise<void>) => library.begin('isolation level read committed', work);
   return storeOn(
     { ...options, dialect: 'postgres' },
     {
       query: (text, tx: typeof library = library) => tx.unsafe(text),
-      transaction: (work) => library.begin(work),
+      transaction: (work) => runOnPostgresJs(begin, work),
     },
-    { ends: postgresEnds.afterConstraints },
+    // `prepare` would end the transaction by PREPARE TRANSACTION.
+    { lend: (tx) => lend(tx, { controls: ['prepare'] }) },
   );
 }
 

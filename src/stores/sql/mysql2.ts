@@ -28,8 +28,13 @@ const rules: LendRules = {
   queries: ['query', 'execute'],
   // `end` of a connection of a pool gives it back, in the middle of the transaction.
   ignored: ['release', 'end'],
-  controls: ['beginTransaction', 'commit', 'rollback'],
+  // The last two end the transaction in the server, and put `autocommit` back to 1.
+  controls: ['beginTransaction', 'commit', 'rollback', 'reset', 'changeUser'],
   nests: ['prepare'],
+  // The same connection, with callbacks.
+  get parts() {
+    return { connection: rules };
+  },
 };
 
 /**

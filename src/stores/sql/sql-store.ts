@@ -71,13 +71,12 @@ interface PostgresEnds {
 }
 
 export const postgresEnds = {
-  /** The library ends a second, empty transaction: to end none is a warning, which postgres.js prints. */
-  andBegin: { commit: ';\nCOMMIT;\nBEGIN', rollback: ';\nBEGIN' },
   /**
-   * For postgres.js: after a COMMIT that was refused it gives the connection to the next transaction, and the ROLLBACK,
-   * too. So what a deferred constraint refuses is refused before.
+   * The library ends a second, empty transaction: to end none is a warning, which postgres.js prints. What a deferred
+   * constraint refuses is refused before COMMIT: after a COMMIT that was refused, postgres.js gives the connection to
+   * the next transaction, and that gets the ROLLBACK.
    */
-  afterConstraints: { commit: ';\nSET CONSTRAINTS ALL IMMEDIATE;\nCOMMIT;\nBEGIN', rollback: ';\nBEGIN' },
+  andBegin: { commit: ';\nSET CONSTRAINTS ALL IMMEDIATE;\nCOMMIT;\nBEGIN', rollback: ';\nBEGIN' },
   /** For a library that does not end a second transaction if the handler has left a nested one running. */
   only: { commit: ';\nCOMMIT', rollback: '' },
   /** For a library that takes one statement at a time. It commits by itself, and nothing comes between. */

@@ -1,5 +1,5 @@
 import type { ClaimRequest } from '../../core/store.js';
-import { pause } from '../../lib/deadline.js';
+import { pause, waitForSockets } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { Loan } from './lend.js';
 import type { Row } from './table.js';
@@ -80,7 +80,7 @@ export const defaultHeldMs = 120_000;
 export interface TransactionRunner<Tx> {
   /**
    * Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects, also because the claim was refused. A
-   * second call of `work` rejects.
+   * second call of `work` rejects. Nothing more is sent once this has settled.
    */
   run(work: (tx: Tx) => Promise<void>): PromiseLike<unknown>;
   /** Sends a statement within the transaction, and resolves with its rows. */
@@ -124,6 +124,8 @@ class TurnedTransaction<Tx> {
   #fail!: (error: Error) => void;
   #isRecorded = false;
   #isCalled = false;
+  /** Whether the library has ended the transaction. The connection may have another user then. */
+  #isOver = false;
   /** Why the transaction failed. */
   #failure: unknown;
 
@@ -151,18 +153,24 @@ class TurnedTransaction<Tx> {
   }
 
   async #run(): Promise<void> {
-    await this.#runner.run(async (tx) => {
-      // A library may repeat a transaction whose COMMIT has failed. The store would never end a second one.
-      if (this.#isCalled) throw new Error(calledAgain, { cause: this.#failure });
-      this.#isCalled = true;
-      try {
-        await this.#work(tx);
-      } catch (error) {
-        this.#failure = error;
-        if (!(error instanceof NothingToUndo)) await this.#undo(tx, error);
-        throw error;
-      }
-    });
+    try {
+      await this.#runner.run((tx) => this.#callOnce(tx));
+    } finally {
+      this.#isOver = true;
+    }
+  }
+
+  async #callOnce(tx: Tx): Promise<void> {
+    // A library may repeat a transaction whose COMMIT has failed. The store would never end a second one.
+    if (this.#isCalled) throw new Error(calledAgain, { cause: this.#failure });
+    this.#isCalled = true;
+    try {
+      await this.#work(tx);
+    } catch (error) {
+      this.#failure = error;
+      if (!(error instanceof NothingToUndo)) await this.#undo(tx, error);
+      throw error;
+    }
   }
 
   async #work(tx: Tx): Promise<void> {
@@ -174,6 +182,7 @@ class TurnedTransaction<Tx> {
     }
     const loan = this.#runner.lend(tx);
     const record = await this.#lendUntilDecided(loan);
+    if (this.#isOver) throw rolledBack;
     if (!(await isIdleWithin(this.#idleWaitMs, loan))) {
       loan.end(false);
       await this.#undo(tx, stillRunning);
@@ -220,10 +229,11 @@ class TurnedTransaction<Tx> {
   /**
    * Rolls back. Resolves when the server has replied or the connection has ended: until then its next user would
    * commit the writes of the handler. A client with a time limit drops a ROLLBACK that waits for a running statement.
+   * Sends nothing once the library has ended the transaction.
    */
   async #undo(tx: Tx, cause: unknown): Promise<void> {
     let wasRefused = false;
-    for (let pauseMs = undoPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestUndoPauseMs)) {
+    for (let pauseMs = undoPauseMs; await this.#isOpen(); pauseMs = Math.min(2 * pauseMs, longestUndoPauseMs)) {
       const sentAt = performance.now();
       try {
         await this.#steps.undo((sql, place) => this.#runner.send(sql, tx, place));
@@ -240,11 +250,18 @@ class TurnedTransaction<Tx> {
   }
 
   /** Whether the connection still serves any statement. */
-  #replies(tx: Tx): Promise<boolean> {
+  async #replies(tx: Tx): Promise<boolean> {
+    if (!(await this.#isOpen())) return false;
     return this.#runner.send('SELECT 1', tx).then(
       () => true,
       () => false,
     );
+  }
+
+  /** Whether the library has not ended the transaction. It learns of a broken connection after the statement. */
+  async #isOpen(): Promise<boolean> {
+    await waitForSockets();
+    return !this.#isOver;
   }
 }
 

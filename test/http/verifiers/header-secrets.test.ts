@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { basicAuth, headerToken } from 'transfer-callbacks';
-import { httpServers } from '../../support/servers/http-servers.js';
+import { roads } from '../../support/servers/http-servers.js';
 import { startGuarded } from '../support.js';
 
 const secret = 'first-secret-0123456789';
 const older = 'older-secret-0123456789';
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(roads)('on $name', (server) => {
   test('headerToken accepts its secret in its header, whatever the case of the name', async () => {
     const { url, admits, refuses, thrown } = await startGuarded(
       server,

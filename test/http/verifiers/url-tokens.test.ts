@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { transferToken, urlToken } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers } from '../../support/servers/http-servers.js';
+import { httpServers, roads } from '../../support/servers/http-servers.js';
 import { startGuarded } from '../support.js';
 
 const secret = 'first-secret-0123456789';
@@ -32,7 +32,9 @@ describe.each(httpServers)('on $name', (server) => {
       await refuses(url + wrong);
     }
   });
+});
 
+describe.each(roads)('on $name', (server) => {
   test('urlToken accepts each of several secrets, and ignores one that is not set', async () => {
     const { url, admits, refuses } = await startGuarded(server, urlToken([secret, older, undefined]));
     await admits(`${url}/${secret}`);

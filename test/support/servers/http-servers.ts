@@ -141,5 +141,8 @@ export const webServer: HttpServer = {
 /** All that are built on `node:http`, for `describe.each`. */
 export const nodeServers: readonly NodeServer[] = [...expressServers, plainServer];
 
+/** The two roads of a request: Node's stream, and a web request. Express adds nothing to what a verifier reads. */
+export const roads: readonly HttpServer[] = [plainServer, webServer];
+
 /** All, for `describe.each`. */
 export const httpServers: readonly HttpServer[] = [...nodeServers, webServer];
