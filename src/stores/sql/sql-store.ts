@@ -89,6 +89,8 @@ export interface LibraryTraits<Tx> {
   readonly ends?: PostgresEnds;
   /** Lends the library's transaction to a handler. */
   readonly lend?: (tx: Tx) => Loan<Tx>;
+  /** What of the app may change the rows that the store reads, and cannot be left out, for the error of `check`. */
+  readonly changer?: string;
 }
 
 /** Makes the store of a library. */
@@ -106,6 +108,7 @@ export function makeSqlStore<Tx>(
   return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), {
     idleTimeoutMs,
     isTransactional,
+    changer: traits?.changer,
   });
 }
 
