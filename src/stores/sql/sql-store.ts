@@ -89,6 +89,8 @@ export interface LibraryTraits<Tx> {
   readonly ends?: PostgresEnds;
   /** Lends the library's transaction to a handler. */
   readonly lend?: (tx: Tx) => Loan<Tx>;
+  /** Finds options of its driver that may harm. */
+  readonly findWarnings?: () => readonly string[];
 }
 
 /** Makes the store of a library. */
@@ -106,6 +108,7 @@ export function makeSqlStore<Tx>(
   return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), {
     idleTimeoutMs,
     isTransactional,
+    findWarnings: traits?.findWarnings,
   });
 }
 

@@ -31,12 +31,19 @@ export interface SqlStore<Tx> extends CallbackStore<Tx> {
 
 const pruneBatch = 1_000;
 
+interface StoreSettings {
+  readonly idleTimeoutMs: number | null;
+  readonly isTransactional?: boolean;
+  /** Finds what else `check` warns of. */
+  readonly findWarnings?: (() => readonly string[]) | undefined;
+}
+
 /** Makes a store of the mechanism of its database. */
 export function makeStore<Tx>(
   query: Query,
   table: Table,
   mechanism: Mechanism<Tx>,
-  { idleTimeoutMs, isTransactional = true }: { idleTimeoutMs: number | null; isTransactional?: boolean },
+  { idleTimeoutMs, isTransactional = true, findWarnings = () => [] }: StoreSettings,
 ): SqlStore<Tx> {
   /** Makes a call reject with NO_TABLE if the table is missing. */
   const orNoTable =
@@ -53,7 +60,11 @@ export function makeStore<Tx>(
     check: orNoTable(async (id, request) => {
       await mechanism.tryAll?.(id, request);
       const isPatient = isTransactional && (idleTimeoutMs ?? Infinity) >= firstRetryMs;
-      return [...(isPatient ? [patient] : []), ...(await findLossySetting(query, table.syntax.durability))];
+      return [
+        ...(isPatient ? [patient] : []),
+        ...findWarnings(),
+        ...(await findLossySetting(query, table.syntax.durability)),
+      ];
     }),
     migrationSql: table.create,
     async migrate() {
