@@ -33,12 +33,8 @@ const inSharedProcess = [
 
 const inOwnProcess = ['{test,sandbox/test}/**/*.test.ts'];
 
-/** What reads zod: the schema, its issues, callbacks on their way through a receiver and a router, and the schemas of the pages. */
-const onLowestZods = [
-  'test/core/{callback*,receive,schema,validate}.test.ts',
-  'test/http/router.test.ts',
-  'test/docs/schemas.test.ts',
-];
+/** What reads zod: the schema and its issues, and the schemas of the pages, each in a receiver. */
+const onLowestZods = ['test/core/callback.test.ts', 'test/docs/schemas.test.ts'];
 
 /** What `npm test` leaves to `npm run test:full`. No promise rests on these files alone: test/docs/guarantees.test.ts. */
 export const longTests = {

@@ -5,10 +5,11 @@ import { defineService, urlToken } from 'transfer-callbacks/client';
 // read.
 export const mpesa = defineService({
   read({ Result: { ResultCode, ConversationID, OriginatorConversationID, ResultDesc, ResultParameters } }) {
-    const code = ResultCode?.toString(); // a number or a text: 0 is a success, any other one a failure
+    const code = typeof ResultCode === 'object' ? '' : String(ResultCode); // a number or a string
+    const isFailure = /^[1-9]\d*$|^[A-Z]{2,}_[A-Z0-9]+$/.test(code); // any other code gets 400
     const parameters = [ResultParameters?.ResultParameter ?? []].flat() as { Key: string; Value?: number | string }[];
     return {
-      state: code === '0' ? 'success' : code ? 'failure' : 'no ResultCode',
+      state: code === '0' ? 'success' : isFailure ? 'failure' : 'no ResultCode',
       id: ConversationID,
       externalId: OriginatorConversationID,
       amount: parameters.find(({ Key }) => Key === 'TransactionAmount')?.Value,

@@ -75,7 +75,7 @@ export const finalEvents = {
 export type FinalStatus = keyof typeof finalEvents;
 
 /**
- * The fields that the receiver reads: the minimum a custom `schema` must produce.
+ * The fields that the receiver reads: the minimum that a `payload` of `transferService` makes.
  *
  * @example
  * const toText = ({ data }: CallbackShape): string => `${data.externalId}: ${data.status}`;
@@ -87,13 +87,13 @@ export interface CallbackShape {
     id: string;
     externalId: string;
     status: FinalStatus;
-    /** Another service may leave it out, of a failure for example. */
+    /** A schema may leave it out, and another service too, of a failure for example. */
     amount?: number | string | undefined;
     currency?: string | undefined;
   };
 }
 
-/** An event that announces no final status. Only a custom `schema` produces it, for `onOther`. */
+/** An event that announces no final status, for `onOther`: that of a state that is `OTHER`. */
 export interface OtherEvent {
   event: 'other';
   /** What the service calls it, such as `charge.paid`. */
@@ -105,14 +105,14 @@ export interface OtherEvent {
 }
 
 /**
- * What a schema may produce: a callback, or an event for `onOther`.
+ * What a handler gets: a callback, or an event of `onOther`.
  *
  * @example
  * const isFinal = ({ event }: EventShape): boolean => event !== 'other';
  */
 export type EventShape = CallbackShape | OtherEvent;
 
-/** The callbacks among what a schema produces. */
+/** The callbacks among what handlers get. */
 export type CallbackOf<E extends EventShape> = Extract<E, CallbackShape>;
 
 /** The members of `C` with this `event`. If the schema does not discriminate on `event`, `C` with `event` narrowed. */

@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import { toPrintable } from '../lib/text.js';
 import { finalEvents, toTransferKey, type EventShape, type FinalStatus } from './callback.js';
 import { haveSameFacts, haveSameMoney, parseFingerprint, showFingerprint, toFingerprint } from './facts.js';
-import type { CallbackFields } from './fields.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
+import type { CallbackFields } from './payout-service.js';
 
 /** The source of what reconciliation reads from the service. */
 export const reconciliation = 'reconciliation';

@@ -66,7 +66,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
   /**
    * Not the expected callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
-   * had read the body, if its `schema` or `payload` threw, or if its `read` returned a promise. Retries change nothing:
+   * had read the body, if its `payload` threw, or if its `read` returned a promise. Retries change nothing:
    * investigate.
    */
   invalid: {
@@ -159,6 +159,11 @@ export const special = {
     ...outcomes.duplicate,
     line: 'A callback came after another final status of its transfer had been handled; no handler runs for it.',
   },
+  /** `conflict` with the same status and another externalId */
+  otherTransfer: {
+    ...outcomes.conflict,
+    line: 'Another transfer has this id: do two services share this store? Give each a `prefix` or a `table`.',
+  },
   /** `ignored`, for the first event of its name */
   firstIgnored: {
     ...outcomes.ignored,
@@ -194,12 +199,18 @@ export function findRow(outcome: TransferCallbackOutcome): OutcomeRow {
     if (outcome.late) return special.late;
   }
   if (outcome.outcome === 'duplicate' && outcome.settled !== undefined) return special.superseded;
+  if (outcome.outcome === 'conflict' && isOtherTransfer(outcome)) return special.otherTransfer;
   if (outcome.outcome === 'ignored' && outcome.count === 1) return special.firstIgnored;
   if (outcome.outcome === 'invalid') {
     if (outcome.error !== undefined) return special.unreadable;
     if (outcome.verified) return special.undocumented;
   }
   return outcomes[outcome.outcome];
+}
+
+/** One service gives an id to one transfer. */
+function isOtherTransfer({ settled, received }: Extract<Ending, { outcome: 'conflict' }>): boolean {
+  return settled !== undefined && settled.status === received?.status && settled.externalId !== received?.externalId;
 }
 
 /** How a delivery of a valid callback from a trusted sender can end. */
@@ -251,7 +262,7 @@ export interface Invalid {
   type?: undefined;
   status?: undefined;
   /**
-   * Set if your own app is at fault: its `schema` or `payload` threw, its `read` returned a promise, or its middleware
+   * Set if your own app is at fault: its `payload` threw, its `read` returned a promise, or its middleware
    * consumed the body.
    */
   error?: unknown;
@@ -301,7 +312,7 @@ type OfEvent<E extends EventShape> = E extends CallbackShape ? OfTransfer<E> : O
 interface OfOther {
   /** `other:<type>:<id>`: under it the event is kept, inspected and forgotten. */
   id: string;
-  /** Missing if your `schema` makes none. */
+  /** Missing if the service sends none. */
   externalId: string | undefined;
   event: 'other';
   /** What the service calls it. */
@@ -333,7 +344,7 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 /**
  * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. It
  * has the first 255 characters of each string of the callback, with characters that change how a line is displayed as
- * `\u{202e}`. `E` is what the schema produces: if it makes no event for `onOther`, `externalId` and `status` of a valid
+ * `\u{202e}`. `E` is what handlers get: without an event of `onOther`, `externalId` and `status` of a valid
  * callback are never missing.
  *
  * @example

@@ -32,8 +32,7 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   parts.inFlight.begin();
   if (isRefused(input)) return end({ ...toCommonFields(arrival), ...refuseEarly(input) }, parts);
   const { service, onOther, verifyTimeoutMs } = parts.options;
-  // Reconciliation reads transfers only: a transfer that a schema turns into another event would be acknowledged, and
-  // never handled.
+  // Reconciliation reads transfers only: one that `read` turns into another event would never be handled as a transfer.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
   const reading = validateCallback(input, service, takesOther);
   if (verify !== undefined) {

@@ -128,8 +128,8 @@ export interface CallbackStore<Tx = undefined> {
    */
   forget?(key: string, fingerprint: string): Promise<boolean>;
   /**
-   * Tries what `receiver.check()` cannot try by the other methods, with a key that nothing else uses, and leaves nothing
-   * behind. Rejects with what is missing. Resolves with a sentence for the log for each risky setting.
+   * Tries what `receiver.check()` cannot try by the other methods, with a key that nothing else uses, and leaves
+   * nothing behind. Rejects with what is missing. Resolves with a sentence for the log for each risky setting.
    */
   check?(key: string, request: ClaimRequest): Promise<readonly string[]>;
 }

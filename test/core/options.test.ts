@@ -10,7 +10,6 @@ const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: (
 const whole = (from: number, to: number): string => `a whole number from ${from} to ${to}`;
 const aStore = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
 const aLogger = 'false or an object with warn and error';
-const aSchema = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
 
 test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ store: undefined }, aStore, 'undefined'],
@@ -18,12 +17,11 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ store: Symbol('store') }, aStore, 'a symbol'],
   [{ onSuccess: undefined }, 'a function', 'undefined'],
   [{ onFailed: 'refund' }, 'a function', '"refund"'],
-  [{ onOther: 'log' }, 'a function', '"log"'],
-  [{ confirm: true }, 'a function: this service has no `query` to ask', 'true'],
-  [{ confirm: 'read' }, 'a function', '"read"'],
+  [{ onOther: 'log' }, 'left out, because no state of the service is OTHER', '"log"'],
+  [{ confirm: true }, 'a function, because the `service` cannot be asked', 'true'],
+  [{ confirm: { concurrency: 2 } }, 'a function, because the `service` cannot be asked', 'an object'],
+  [{ confirm: 'read' }, 'true, false, { concurrency, timeoutMs } or a function', '"read"'],
   [{ onOutcome: [] }, 'a function', 'an array'],
-  [{ schema: {} }, aSchema, 'an object'],
-  [{ schema: null }, aSchema, 'null'],
   [{ logger: { warn: () => undefined } }, aLogger, 'an object'],
   [{ logger: () => undefined }, aLogger, 'a function'],
   [{ inFlightWaitMs: -1 }, whole(0, 2_147_481_647), '-1'],

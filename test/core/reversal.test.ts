@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, transferCallbackReceiver, transferCallbackSchema } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { finalEvents, toReversalKey } from '../../src/core/callback.js';
+import { transferService } from 'transfer-callbacks/client';
+import { toReversalKey } from '../../src/core/callback.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, reversingService, type Status } from '../support/helpers/reversing.js';
 import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
@@ -15,7 +16,7 @@ describe('what onReversed needs', () => {
 
   test.each<[string, object, string]>([
     ['the documented service', { service: undefined }, leftOut],
-    ['the documented schema', { service: undefined, schema: transferCallbackSchema }, leftOut],
+    ['the documented schema', { service: transferService({ payload: transferCallbackSchema }) }, leftOut],
     ['no retentionMs', {}, 'Expected `retentionMs` to be given beside `onReversed`'],
     ['a store that cannot be read', { store: storeWith({}) }, 'Expected `store` to be a store with `read`'],
     ['what is no function', { onReversed: true }, 'Expected `onReversed` to be a function, got true'],
@@ -67,10 +68,7 @@ describe('confirm', () => {
   /** A receiver whose service tells this status of every transfer. */
   function confirming(told: { status: Status; changes?: object }) {
     const store = memoryStore();
-    const confirm = () => {
-      const { data } = announced(told.status, id, told.changes);
-      return { event: finalEvents[told.status], data: { ...data, status: told.status } } as never;
-    };
+    const confirm = () => announced(told.status, id, told.changes);
     return reversingReceiver(store, { confirm });
   }
 
@@ -107,7 +105,7 @@ describe('confirm', () => {
     ['a failure of a transfer that has succeeded', 'FAILED', { status: 'SUCCESS' }],
     ['a success that was reversed with another amount', 'SUCCESS', { status: 'REVERSED', changes: { amount: 99 } }],
     ['a success where another transfer was reversed', 'SUCCESS', { status: 'REVERSED', changes: { id: 'another' } }],
-    ['a reversal with a field that is none', 'SUCCESS', { status: 'REVERSED', changes: { amount: null } }],
+    ['a reversal with a field that is none', 'SUCCESS', { status: 'REVERSED', changes: { amount: {} } }],
   ])('%s is unconfirmed, and no handler runs', async (_what, status, told) => {
     const { receiver, ran } = confirming(told);
     expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'unconfirmed' });

@@ -58,6 +58,8 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
 );
 
 test('an error about a definition has the code to write instead', () => {
+  const reads = thrownBy(() => define({ read: undefined })) as { write: string };
+  expect(reads.write).toContain('amount: data.amount, currency: data.currency');
   const { write } = thrownBy(() => define({ states: { paid: 'SUCCESS' } })) as { write: string };
   expect(write).toBe("states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' }");
 });
@@ -85,25 +87,72 @@ describe('a receiver', () => {
   const aDay = 'at least 86400000 beside `onReversed`, which is a day in milliseconds';
   const query = handler;
 
-  test.each<[definition: object, options: object, option: string, expected: string]>([
-    [{}, { service: { read: handler, states } }, 'service', 'made by `defineService`'],
-    [{}, { service: transferCallbackSchema }, 'service', 'made by `defineService`'],
-    [{}, { service: { readCallback: handler } }, 'service', 'made by `defineService`'],
-    [{}, { service: null }, 'service', 'made by `defineService`'],
-    [{}, { schema: transferCallbackSchema }, 'schema', 'left out beside `service`'],
-    [withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],
-    [withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
-    [withOthers, { ...both, onOther: undefined }, 'onOther', 'a function'],
-    [withOthers, { ...both, retentionMs: undefined }, 'retentionMs', 'given beside `onReversed`'],
+  test.each<[name: string, definition: object, options: object, option: string, expected: string]>([
+    [
+      'a service that is none',
+      {},
+      { service: { read: handler, states } },
+      'service',
+      'made by `transferService` or `defineService`',
+    ],
+    [
+      'a schema in place of a service',
+      {},
+      { service: transferCallbackSchema },
+      'service',
+      'made by `transferService` or `defineService`',
+    ],
+    [
+      'a part of a service',
+      {},
+      { service: { readCallback: handler } },
+      'service',
+      'made by `transferService` or `defineService`',
+    ],
+    ['null in place of a service', {}, { service: null }, 'service', 'made by `transferService` or `defineService`'],
+    ['no `onReversed`', withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],
+    ['an `onReversed` that is no function', withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
+    ['no `onOther`', withOthers, { ...both, onOther: undefined }, 'onOther', 'a function'],
+    [
+      'no `retentionMs` beside `onReversed`',
+      withOthers,
+      { ...both, retentionMs: undefined },
+      'retentionMs',
+      'given beside `onReversed`',
+    ],
     // Sixty days in seconds: a copy an hour later would run `onSuccess` again.
-    [withOthers, { ...both, retentionMs: 60 * 86_400 }, 'retentionMs', aDay],
-    [withOthers, { ...both, retentionMs: 86_399_999 }, 'retentionMs', aDay],
-    [withOthers, { ...both, store: { claim: handler } }, 'store', 'a store with `read` beside `onReversed`'],
-    [{}, { onReversed: handler, retentionMs: 1e9 }, 'onReversed', leftOut('REVERSED')],
-    [{}, { onOther: handler }, 'onOther', leftOut('OTHER')],
-    [{}, { confirm: true }, 'confirm', 'a function: this service has no `query` to ask'],
-    [{ query }, { confirm: 'read' }, 'confirm', 'a function'],
-  ])('is refused for %o with %o', (definition, options, option, expected) => {
+    ['a `retentionMs` in seconds', withOthers, { ...both, retentionMs: 60 * 86_400 }, 'retentionMs', aDay],
+    ['a `retentionMs` just under a day', withOthers, { ...both, retentionMs: 86_399_999 }, 'retentionMs', aDay],
+    [
+      'a store without `read`',
+      withOthers,
+      { ...both, store: { claim: handler } },
+      'store',
+      'a store with `read` beside `onReversed`',
+    ],
+    [
+      '`onReversed` of a service that reverses nothing',
+      {},
+      { onReversed: handler, retentionMs: 1e9 },
+      'onReversed',
+      leftOut('REVERSED'),
+    ],
+    ['`onOther` of a service without other events', {}, { onOther: handler }, 'onOther', leftOut('OTHER')],
+    [
+      '`confirm: true` of a service that cannot be asked',
+      {},
+      { confirm: true },
+      'confirm',
+      'a function, because the `service` cannot be asked',
+    ],
+    [
+      'a `confirm` that is no function',
+      { query },
+      { confirm: 'read' },
+      'confirm',
+      'true, false, { concurrency, timeoutMs } or a function',
+    ],
+  ])('is refused for %s', (_name, definition, options, option, expected) => {
     const error = thrownBy(() => serve(definition, options));
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', option, expected: containing(expected) });
     expect((error as Error).message).toContain(`Expected \`${option}\` to be `);

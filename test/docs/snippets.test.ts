@@ -129,7 +129,7 @@ declare const onSuccess: () => void;
 declare const onFailed: () => void;
 declare const router: ReturnType<typeof import('transfer-callbacks').transferCallbackRouter>;
 declare const receiver: import('transfer-callbacks').TransferCallbackReceiver;
-declare const client: import('transfer-callbacks/client').TransferClient;
+declare const service: import('transfer-callbacks/client').TransferService;
 declare const pending: import('transfer-callbacks/client').PendingTransfer[];
 declare const apiKey: string, apiSecret: string, callbackUrl: string, text: string, url: string;
 declare function isLedgerOpen(): Promise<boolean>;
@@ -194,7 +194,7 @@ test('the return of docs/reconciliation.md handles what the service tells, whate
     findPayout: () => Promise<{ id: string; state: 'open' | 'paid' | 'failed' }>;
   }
   interface Exported {
-    addReturn: (app: Express, ...parts: [client.TransferClient, root.TransferCallbackReceiver, Books]) => void;
+    addReturn: (app: Express, ...parts: [root.TransferCallbackReceiver, Books]) => void;
   }
   const { addReturn } = runBlock<Exported>(findBlock('docs/reconciliation.md', 'function addReturn'));
   const callback = transferSucceeded();
@@ -209,6 +209,7 @@ test('the return of docs/reconciliation.md handles what the service tells, whate
     state = to;
   };
   const receiver = transferCallbackReceiver({
+    service: service.client,
     store: memoryStore(),
     onSuccess: (given) => {
       close(given, 'paid');
@@ -219,7 +220,7 @@ test('the return of docs/reconciliation.md handles what the service tells, whate
     logger: false,
   });
   const app = express();
-  addReturn?.(app, service.client, receiver, { findPayout: () => Promise.resolve({ id, state }) });
+  addReturn?.(app, receiver, { findPayout: () => Promise.resolve({ id, state }) });
   const shop = await serve(app);
   onTestFinished(shop.close);
   const forge = async (status: string): Promise<unknown> => {

@@ -51,6 +51,21 @@ test.each(imitations)(
   },
 );
 
+test('mpesa: only a documented code is a success or a failure', () => {
+  const mpesa = imitations.find(({ name }) => name === 'mpesa') ?? expect.fail('There is none.');
+  const read = (ResultCode: unknown): string => {
+    const Result = { ResultCode, ConversationID: 'AG_1', OriginatorConversationID: 'p-1' };
+    const parameter = { Key: 'TransactionAmount', Value: 10 };
+    const given = { Result: { ...Result, ResultParameters: { ResultParameter: [parameter] } } };
+    const reading = mpesa.service.readCallback(given);
+    return reading.kind === 'callback' ? String(reading.fields.status) : reading.kind;
+  };
+  expect([0, '0'].map(read)).toEqual(['SUCCESS', 'SUCCESS']);
+  expect([1, '1', 2001, '2001', 'SFC_IC0003'].map(read)).toEqual(Array(5).fill('FAILED'));
+  const strange = ['0 ', ' 0', '0s', '00', 'x', '', -1, 1.5, true, false, null, undefined, {}, [], [0], [1], NaN];
+  expect(strange.map(read)).toEqual(strange.map(() => 'invalid'));
+});
+
 const withNumbers = imitations.filter(({ row }) => typeof row.id === 'number');
 test.each(withNumbers)('$name: a number that JavaScript does not hold exactly is no id', async (imitation) => {
   const { send } = await mount(imitation, memoryLedger());

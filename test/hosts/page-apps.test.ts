@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { pgStore } from 'transfer-callbacks';
-import { transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferSandbox } from 'transfer-sandbox';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
@@ -154,7 +154,7 @@ test(
     await pgStore(postgres.pool()).migrate();
     const { receive, reconcile } = await loadFunctions();
     const callbackUrl = 'http://127.0.0.1:9/callbacks';
-    const client = transferClient({ baseUrl: service.baseUrl, apiKey, apiSecret });
+    const client = transferService({ baseUrl: service.baseUrl, apiKey, apiSecret });
     const hourAgo = "INSERT INTO payouts (id, created_at) VALUES ($1, now() - interval '1 hour')";
     for (const id of ['payout-1', 'no-callback-1']) await postgres.pool().query(hourAgo, [id]);
     await expect(reconcile()).rejects.toThrow('has advice'); // the service knows none of them

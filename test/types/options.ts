@@ -30,7 +30,6 @@ transferCallbackRouter({
   onSuccess,
   onFailed,
   confirm: undefined,
-  schema: undefined,
   inFlightWaitMs: undefined,
   leaseMs: undefined,
   handlerTimeoutMs: undefined,

@@ -27,6 +27,6 @@ test.each<[TransferScenario, readonly Attempt[], boolean, string]>([
   ['flip', [[200, failed], [200]], false, 'a payout may count twice'],
   ['duplicate', [[200], [409]], false, 'refused when it came again'],
   ['wrong-content-type', [[200, succeeded, 'text/plain']], true, 'right if your app has read it'],
-])('of %s with the responses %j the verdict is %s', (scenario, attempts, passed, because) => {
+])('the verdict on %s is right: %#', (scenario, attempts, passed, because) => {
   expect(judge(scenario, ...attempts)).toEqual({ passed, because: expect.stringContaining(because) as string });
 });

@@ -2,7 +2,6 @@ import { describeGiven } from '../../lib/checks.js';
 import { describeHolder } from '../../core/delivery.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { StoreRecord } from '../../core/store.js';
-import { toText } from './commands.js';
 
 /** What the key of a callback holds. */
 type RedisRecord =
@@ -40,7 +39,7 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
       `Expected the reply to EVAL to be an array, got ${describeGiven(reply)}.`,
     );
   }
-  const [value, left] = reply.map(toText);
+  const [value, left] = reply as unknown[];
   if (value === null || value === undefined) return { state: 'free' };
   const record = parseRecord(key, value);
   // A client can be set to reply with strings for numbers. Negative if the time is not known.

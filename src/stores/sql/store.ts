@@ -2,6 +2,7 @@ import { receiverDefaults, requirePruneAge } from '../../core/options.js';
 import { firstRetryMs } from '../../core/service.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import { onlyKnownOptions } from '../../lib/checks.js';
+import { TransferCallbackError } from '../../lib/errors.js';
 import type { Mechanism, Query } from './claims.js';
 import { nameMissingTable } from './missing-table.js';
 import type { DurabilitySetting, Table } from './table.js';
@@ -34,8 +35,13 @@ const pruneBatch = 1_000;
 interface StoreSettings {
   readonly idleTimeoutMs: number | null;
   readonly isTransactional?: boolean;
+<<<<<<< HEAD
   /** Finds what else `check` warns of. */
   readonly findWarnings?: (() => readonly string[]) | undefined;
+=======
+  /** What of the app may change the rows that the store reads. */
+  readonly changer?: string | undefined;
+>>>>>>> main
 }
 
 /** Makes a store of the mechanism of its database. */
@@ -43,7 +49,11 @@ export function makeStore<Tx>(
   query: Query,
   table: Table,
   mechanism: Mechanism<Tx>,
+<<<<<<< HEAD
   { idleTimeoutMs, isTransactional = true, findWarnings = () => [] }: StoreSettings,
+=======
+  { idleTimeoutMs, isTransactional = true, changer }: StoreSettings,
+>>>>>>> main
 ): SqlStore<Tx> {
   /** Makes a call reject with NO_TABLE if the table is missing. */
   const orNoTable =
@@ -58,6 +68,7 @@ export function makeStore<Tx>(
     read: orNoTable(mechanism.read),
     forget: orNoTable(mechanism.forget),
     check: orNoTable(async (id, request) => {
+      await requireSameRows(query, table, changer);
       await mechanism.tryAll?.(id, request);
       const isPatient = isTransactional && (idleTimeoutMs ?? Infinity) >= firstRetryMs;
       return [
@@ -98,6 +109,20 @@ export function makeStore<Tx>(
 
 const patient =
   'A machine that vanishes may keep its callbacks claimed for longer than the first retry takes: set `idleTimeoutMs` under 30 000.';
+
+/** Throws STORE_REPLY_UNEXPECTED if a row does not come back as the database sends it. */
+async function requireSameRows(
+  query: Query,
+  table: Table,
+  changer = 'an option or a plugin of the app',
+): Promise<void> {
+  const rows = await query(table.sample);
+  if (table.isSample(rows)) return;
+  throw new TransferCallbackError(
+    'STORE_REPLY_UNEXPECTED',
+    `Expected the rows of the store as the database sends them, got others: ${changer} changes them. Give the store a client without it.`,
+  );
+}
 
 /** Resolves with a sentence if a COMMIT does not wait for the disk. */
 async function findLossySetting(query: Query, setting: DurabilitySetting | undefined): Promise<readonly string[]> {

@@ -120,6 +120,25 @@ export class Table {
     return `SELECT id, event, external_id, ${this.#columns} FROM ${this.name} WHERE 1 = 0`;
   }
 
+  /** Selects a row of constants, as `look` selects a record. */
+  get sample(): string {
+    const { literal, show } = this.syntax;
+    const [token, fingerprint] = [literal('a token'), literal(sampleFingerprint)];
+    return `SELECT ${show(token)} AS token, ${show(fingerprint)} AS fingerprint, 1 AS claimed, 2 AS settled, 3 AS expires, 4 AS now`;
+  }
+
+  /** Whether these rows are those of `sample`. */
+  isSample(rows: readonly unknown[]): boolean {
+    try {
+      const { token, fingerprint, claimedAt, settledAt, expiresAt, leftMs } = this.toRow(rows) ?? {};
+      const times = [claimedAt, settledAt, expiresAt, leftMs].join();
+      return rows.length === 1 && token === 'a token' && fingerprint === sampleFingerprint && times === '1,2,3,-1';
+    } catch {
+      // It may be of any type.
+      return false;
+    }
+  }
+
   look(id: string): string {
     return `SELECT ${this.#columns} FROM ${this.name} WHERE ${this.isId(id)}`;
   }
@@ -192,6 +211,9 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
     return `expires_at <= ${now} AND coalesce(settled_at, expires_at) < ${now} - ${olderThanMs}`;
   }
 }
+
+/** As those of records: a plugin that parses JSON would take it for an array. */
+const sampleFingerprint = '["SUCCESS",1,"XAF","check"]';
 
 /** PostgreSQL stores no NUL in a string. Buffer turns a lone surrogate, which no database stores, into U+FFFD. */
 export function toHex(text: string): string {

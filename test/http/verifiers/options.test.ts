@@ -203,7 +203,11 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
       [byMessage({ covered: [['date']] }), 'covered', names, 'an array'],
       [byMessage({ covered: ['date;req'] }), 'covered', names, 'an array'],
     ] as const
-  ).map(([make, ...message]): (typeof wrong)[number] => [`a signature with ${message.join(' ')}`, make, ...message]),
+  ).map(([make, ...message]): (typeof wrong)[number] => [
+    `a signature with ${message[0]} ${message[2]}`,
+    make,
+    ...message,
+  ]),
   ['ipAllowList of nothing', () => ipAllowList(undefined as never), 'addresses', list, 'undefined'],
   ['ipAllowList of a text', () => ipAllowList('127.0.0.1' as never), 'addresses', list, '"127.0.0.1"'],
   ['ipAllowList of none', () => ipAllowList([]), 'addresses', list, 'an array'],

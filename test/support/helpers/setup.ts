@@ -1,5 +1,6 @@
-import { inject, vi } from 'vitest';
+import { beforeEach, inject, vi } from 'vitest';
 import { patienceMs } from './patience.js';
+import { requireShortTitles } from './titles.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -13,6 +14,10 @@ const patience = { timeout: inject('patienceMs') ?? patienceMs, interval: 20 };
 const { waitFor, waitUntil } = vi;
 vi.waitFor = (callback, options) => waitFor(callback, toOptions(options));
 vi.waitUntil = (callback, options) => waitUntil(callback, toOptions(options));
+
+beforeEach(({ task }) => {
+  requireShortTitles(task);
+});
 
 function toOptions(given: number | { timeout?: number; interval?: number } = {}): object {
   return { ...patience, ...(typeof given === 'number' ? { timeout: given } : given) };
