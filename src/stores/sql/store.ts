@@ -35,8 +35,13 @@ const pruneBatch = 1_000;
 interface StoreSettings {
   readonly idleTimeoutMs: number | null;
   readonly isTransactional?: boolean;
+<<<<<<< HEAD
+  /** Finds what else `check` warns of. */
+  readonly findWarnings?: (() => readonly string[]) | undefined;
+=======
   /** What of the app may change the rows that the store reads. */
   readonly changer?: string | undefined;
+>>>>>>> main
 }
 
 /** Makes a store of the mechanism of its database. */
@@ -44,7 +49,11 @@ export function makeStore<Tx>(
   query: Query,
   table: Table,
   mechanism: Mechanism<Tx>,
+<<<<<<< HEAD
+  { idleTimeoutMs, isTransactional = true, findWarnings = () => [] }: StoreSettings,
+=======
   { idleTimeoutMs, isTransactional = true, changer }: StoreSettings,
+>>>>>>> main
 ): SqlStore<Tx> {
   /** Makes a call reject with NO_TABLE if the table is missing. */
   const orNoTable =
@@ -62,7 +71,11 @@ export function makeStore<Tx>(
       await requireSameRows(query, table, changer);
       await mechanism.tryAll?.(id, request);
       const isPatient = isTransactional && (idleTimeoutMs ?? Infinity) >= firstRetryMs;
-      return [...(isPatient ? [patient] : []), ...(await findLossySetting(query, table.syntax.durability))];
+      return [
+        ...(isPatient ? [patient] : []),
+        ...findWarnings(),
+        ...(await findLossySetting(query, table.syntax.durability)),
+      ];
     }),
     migrationSql: table.create,
     async migrate() {
