@@ -38,7 +38,8 @@ function readDocumented<C extends CallbackShape>(given: unknown, schema: Standar
   const sent = readSent(given);
   const parsed = parseWith(schema, given, 'payload');
   if ('issues' in parsed) return invalid(given, parsed.issues);
-  const { event, data } = (parsed.value ?? {}) as Made;
+  const made: Made | null | undefined = parsed.value;
+  const { event, data } = made ?? {};
   // Read each field once, because what a schema makes may change when it is read again. Another unit or spelling of an
   // amount or a currency counts as made, and what the schema leaves out as sent.
   const { id, externalId, status, amount = sent.amount, currency = sent.currency, timestamp } = data ?? {};
