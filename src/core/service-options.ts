@@ -2,6 +2,7 @@ import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
 import type { CallbackOf, EventShape, OtherEvent } from './callback.js';
 import { documentedService } from './documented.js';
 import type { PayoutService, StateMeaning } from './payout-service.js';
+import type { CallbackStore } from './store.js';
 import { requireVerifiers } from './verify.js';
 
 // These functions read the receiver's options about its service. Each throws INVALID_ARGUMENT.
@@ -25,7 +26,7 @@ export function resolveService<E extends EventShape>(options: {
 interface Handlers {
   readonly onReversed?: unknown;
   readonly onOther?: unknown;
-  readonly store: unknown;
+  readonly store: Pick<CallbackStore<unknown>, 'transactional' | 'claimsBoth'>;
   readonly retentionMs?: number | undefined;
 }
 
@@ -37,7 +38,12 @@ export function requireOtherHandlers(
   requireFor('REVERSED', 'onReversed', onReversed, meanings);
   requireFor('OTHER', 'onOther', onOther, meanings);
   if (onReversed === undefined) return;
-  if (!hasMethods(store, 'read')) throw invalidArgument('store', 'a store with `read` beside `onReversed`', store);
+  const { transactional, claimsBoth } = store;
+  if (transactional === true && claimsBoth !== true) {
+    const expected =
+      'a store whose claims may have both records beside `onReversed`: a `claim` that takes `record`, and `claimsBoth: true`';
+    throw invalidArgument('store', expected, store, '{ ...pgStore(pool), claim: (key, request) => … }');
+  }
   const example = 'retentionMs: 60 * 86_400_000';
   if (retentionMs === undefined) {
     const expected = 'given beside `onReversed`: longer than the service takes to reverse a transfer';

@@ -134,11 +134,11 @@ describe('a receiver', () => {
     ['a `retentionMs` in seconds', withOthers, { ...both, retentionMs: 60 * 86_400 }, 'retentionMs', aDay],
     ['a `retentionMs` just under a day', withOthers, { ...both, retentionMs: 86_399_999 }, 'retentionMs', aDay],
     [
-      'a store without `read`',
+      'a transactional store that cannot claim both records',
       withOthers,
-      { ...both, store: { claim: handler } },
+      { ...both, store: { claim: handler, transactional: true } },
       'store',
-      'a store with `read` beside `onReversed`',
+      'claims may have both records',
     ],
     [
       '`onReversed` of a service that reverses nothing',

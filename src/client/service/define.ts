@@ -215,7 +215,7 @@ function makeQuery(
     signal.throwIfAborted();
     // A `query` that uses its own `fetch` has no signal, and may never finish.
     return withDeadline(deadlineSignal(maxTimerMs, signal), async (deadline) => {
-      const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline);
+      const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline, id);
       const found = await callQuery(() => query(id, requests.get), requests);
       if (found === undefined) throw notKnown(requests);
       return found;
