@@ -2,7 +2,7 @@ import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { describeIssues } from '../lib/standard-schema.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
-import { haveSameFacts, haveSameMoney, parseFingerprint, toFingerprint } from './facts.js';
+import { haveSameFacts, haveSameMoney, isSameAmount, parseFingerprint, toFingerprint } from './facts.js';
 import { readFields, type CallbackFields } from './fields.js';
 import { isClosing, type InFlight } from './in-flight.js';
 import { isQueried } from './input.js';
@@ -87,6 +87,18 @@ function takeConfirmed<C extends CallbackShape>(
   }
   throw new TransferCallbackError(
     'UNCONFIRMED',
-    'Expected `confirm` to return a callback with the same id, event and facts; they differ.',
+    `Expected \`confirm\` to return a callback with the same ${findDifferences(delivery, fields).join(', ')}. The callback ` +
+      'was forged or changed, or the service writes it otherwise in its response, such as an amount in another unit.',
   );
+}
+
+/** Names the fields of a callback that differ from what was read. Their values may be personal. */
+function findDifferences({ id, event, fingerprint }: Delivery<CallbackShape>, fields: CallbackFields): string[] {
+  const facts = parseFingerprint(fingerprint);
+  return [
+    ...(fields.id === id ? [] : ['id']),
+    ...(fields.event === event ? [] : ['event']),
+    ...(['status', 'currency', 'externalId'] as const).filter((name) => facts?.[name] !== fields[name]),
+    ...(isSameAmount(facts?.amount, fields.amount) ? [] : ['amount']),
+  ];
 }

@@ -45,7 +45,16 @@ describe('confirmWith', () => {
   const places = /^The transfer that was read is no callback: data\.provider: .*data\.walletNumber: /;
   test.each<[string, (id: string) => Reply, object]>([
     ['is not final', replying(success, { status: 'PENDING' }), { code: 'NOT_FINAL' }],
-    ['has another currency', replying(success, { currency: 'XOF' }), { code: 'UNCONFIRMED' }],
+    [
+      'has another currency',
+      replying(success, { currency: 'XOF' }),
+      { code: 'UNCONFIRMED', message: containing('with the same currency. ') },
+    ],
+    [
+      'has the amount in another unit, and the ids exchanged',
+      replying(success, { amount: 500, id: 'payout-1', externalId: 'tr-1' }),
+      { code: 'UNCONFIRMED', message: containing('with the same id, externalId, amount. ') },
+    ],
     [
       'is not as documented',
       replying(success, { provider: undefined, walletNumber: 5 }),
