@@ -6,7 +6,7 @@ import {
   transferCallbackRouter,
   type Verifier,
 } from 'transfer-callbacks';
-import { reconcileTransfers, transferClient } from 'transfer-callbacks/client';
+import { reconcileTransfers, transferService, type TransferService } from 'transfer-callbacks/client';
 import { deliver, transferSandbox } from 'transfer-sandbox';
 import { invalidCallbacks, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -18,8 +18,9 @@ const markPaid = vi.fn<(typeof payouts)['markPaid']>();
 const refund = vi.fn<(typeof payouts)['refund']>();
 
 /** Starts your app for a test. Returns it with its receiver. */
-function merchant(secured: { verify?: Verifier } = {}) {
+function merchant({ service, ...secured }: { verify?: Verifier; service?: TransferService } = {}) {
   const receiver = transferCallbackReceiver({
+    ...(service && { service }),
     store: memoryStore(),
     logger: false,
     onSuccess: ({ data }) => markPaid(data.externalId, data.amount),
@@ -71,19 +72,19 @@ describe('the callbacks of our payouts, delivered as the service does', () => {
   });
 
   it('are not missed when none comes: the transfer is reconciled', async () => {
-    const service = await transferSandbox({ clock: 'manual' });
-    const client = transferClient({ baseUrl: service.baseUrl, ...service.keys.valid });
-    const { receiver } = merchant();
+    const sandbox = await transferSandbox({ clock: 'manual' });
+    const service = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+    const { receiver } = merchant({ service });
     const callbackUrl = 'http://127.0.0.1:9/';
-    await client.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 900 });
+    await service.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 900 });
     const pending = [{ id: 'no-callback-1', createdAt: 0 }];
 
-    expect(await reconcileTransfers({ client, receiver, pending })).toMatchObject({ pending: 1 });
-    await service.advance(60_000);
-    expect(await reconcileTransfers({ client, receiver, pending })).toMatchObject({ processed: 1 });
-    expect(await reconcileTransfers({ client, receiver, pending })).toMatchObject({ duplicate: 1 });
+    expect(await reconcileTransfers({ receiver, pending })).toMatchObject({ pending: 1 });
+    await sandbox.advance(60_000);
+    expect(await reconcileTransfers({ receiver, pending })).toMatchObject({ processed: 1 });
+    expect(await reconcileTransfers({ receiver, pending })).toMatchObject({ duplicate: 1 });
 
     expect(markPaid.mock.calls).toEqual([['no-callback-1', 900]]);
-    await service.close();
+    await sandbox.close();
   });
 });

@@ -1,17 +1,18 @@
 import { setTimeout } from 'node:timers/promises';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks/node';
-import { confirmWith, reconcileTransfers, transferClient, type PendingTransfer } from 'transfer-callbacks/client';
+import { reconcileTransfers, transferService, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferSandbox } from 'transfer-sandbox';
 import { payouts } from './payouts.js';
 
 // Imitates the service. Use its address, and your keys from its dashboard.
-const service = await transferSandbox({ speed: 1_000, finalAfterMs: 1_000 });
+const sandbox = await transferSandbox({ speed: 1_000, finalAfterMs: 1_000 });
 
-const client = transferClient({ baseUrl: service.baseUrl, ...service.keys.valid });
+const service = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
 
 const receiver = transferCallbackReceiver({
+  service,
   store: memoryStore(), // In production, the shared store of your router: redisStore(client).
-  confirm: confirmWith(client), // Reads each transfer back before a callback is trusted.
+  confirm: true, // Reads each transfer back before a callback is trusted.
   onSuccess: ({ data }) => payouts.markPaid(data.externalId, data.amount),
   onFailed: ({ data }) => payouts.refund(data.externalId, data.failureReason),
 });
@@ -26,7 +27,6 @@ async function* openPayouts(): AsyncGenerator<PendingTransfer> {
 /** Runs one pass. Call it from a timer, as here, or from a script that cron starts. */
 async function reconcile(signal?: AbortSignal): Promise<void> {
   const { processed, duplicate, pending, unknown, failed, problems, advice, stopped } = await reconcileTransfers({
-    client,
     receiver,
     pending: openPayouts(),
     signal,
@@ -44,12 +44,12 @@ process.once('SIGTERM', () => {
 
 // The transfer's callback URL is unreachable, so every callback is lost.
 const callbackUrl = 'http://127.0.0.1:9/callbacks';
-await client.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 15_000 });
-await client.createTransfer({ callbackUrl, externalId: 'failed-2', amount: 900 });
+await service.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 15_000 });
+await service.createTransfer({ callbackUrl, externalId: 'failed-2', amount: 900 });
 
 for (let pass = 0; pass < 2 && !stopping.signal.aborted; pass += 1) {
   await setTimeout(50, undefined, { signal: stopping.signal }); // In production, a few minutes.
   await reconcile(stopping.signal);
 }
 await receiver.close();
-await service.close();
+await sandbox.close();

@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
-import { transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { transferSandbox } from 'transfer-sandbox';
 import { startBrowser } from '../test/support/helpers/browser.js';
 
@@ -25,7 +25,7 @@ const merchant = createServer(
 ).listen(port, '127.0.0.1');
 await once(merchant, 'listening');
 const sandbox = await transferSandbox({ port: 4010, clock: 'manual', callbackUrl });
-const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
 const browser = await startBrowser();
 await mkdir(folder, { recursive: true });
 

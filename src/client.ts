@@ -1,8 +1,6 @@
-export { transferClient, type TransferClient } from './client/client.js';
-export { confirmWith } from './client/confirm.js';
+export { transferService, type Transaction, type TransferService } from './client/service/transfer.js';
 export type { TransferRequest } from './client/create-transfer.js';
 export { TransferClientError } from './client/errors.js';
-export type { Transaction } from './client/get-transaction.js';
 export { inspectTransfer, type TransferInspection } from './client/inspect/inspect.js';
 export { ReconciliationError } from './client/reconcile/errors.js';
 export { reconcileTransfers } from './client/reconcile/reconcile.js';

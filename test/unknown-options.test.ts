@@ -29,10 +29,11 @@ const exported = Object.assign({}, sandboxed, ...Object.values(entries)) as Read
 const secret = 'a-secret-of-a-test';
 const store = index.memoryStore();
 const parts = { store, onSuccess: () => undefined, onFailed: () => undefined, logger: false as const };
-const receiver = index.transferCallbackReceiver(parts);
 const service = { baseUrl: 'http://127.0.0.1:1', apiKey: 'key', apiSecret: 'secret' };
-const payouts = client.transferClient(service);
+const payouts = client.transferService(service);
+const receiver = index.transferCallbackReceiver({ ...parts, service: payouts });
 const definition = { read: () => ({ ignored: 'all' }), states: { paid: 'SUCCESS', bounced: 'FAILED' } } as const;
+const asked = client.defineService({ ...definition, query: () => undefined });
 const signature = index.hmacSignature({ header: 'x-signature', secrets: secret });
 const { publicKey } = generateKeyPairSync('ed25519', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -96,25 +97,18 @@ const takesOptions: Record<string, [call: (options: never) => unknown, known: st
   typeormStore: [(options) => index.typeormStore(library, options), 'table', postgres],
   sequelizeStore: [(options) => index.sequelizeStore(library, options), 'table', postgres],
   'store.prune': [(options) => sqlStore.prune(options), 'olderThanMs'],
-  transferClient: [(options) => client.transferClient(options), 'timeoutMs', service],
-  'transferClient().createTransfer': [
+  transferService: [(options) => client.transferService(options), 'timeoutMs', service],
+  'transferService().createTransfer': [
     (options) => payouts.createTransfer({ callbackUrl: 'http://127.0.0.1:1' }, options),
     'schema',
   ],
-  'transferClient().getTransaction': [(options) => payouts.getTransaction('id', options), 'signal'],
+  'transferService().getTransaction': [(options) => payouts.getTransaction('id', options), 'signal'],
   defineService: [(options) => client.defineService(options), 'payload', definition],
-  confirmWith: [(options) => client.confirmWith(payouts, options), 'concurrency'],
-  inspectTransfer: [(options) => client.inspectTransfer(options), 'signal', { id: 'id', store }],
-  reconcileTransfer: [
-    (options) => client.reconcileTransfer(options),
-    'signal',
-    { id: 'id', client: payouts, receiver },
-  ],
-  reconcileTransfers: [
-    (options) => client.reconcileTransfers(options),
-    'minAgeMs',
-    { client: payouts, receiver, pending: [] },
-  ],
+  'defineService().makeConfirm': [(options) => asked.makeConfirm?.(options), 'concurrency'],
+  'transferService().makeConfirm': [(options) => payouts.makeConfirm?.(options), 'concurrency'],
+  inspectTransfer: [(options) => client.inspectTransfer(options), 'signal', { id: 'id', receiver }],
+  reconcileTransfer: [(options) => client.reconcileTransfer(options), 'signal', { id: 'id', receiver }],
+  reconcileTransfers: [(options) => client.reconcileTransfers(options), 'minAgeMs', { receiver, pending: [] }],
   'storeContract[].check': [(options) => contract.check(store, options), 'transaction'],
   deliver: [(options) => sandboxed.deliver(server, '{}', options), 'copies'],
   transferSandbox: [(options) => sandboxed.transferSandbox(options), 'speed'],
@@ -167,10 +161,13 @@ const takesAnything: Record<string, string> = {
   ...Object.fromEntries(['inspect', 'check'].map((name) => [`transferCallbackReceiver().${name}`, noOptions])),
   ...Object.fromEntries(['claim', 'read', 'forget', 'check'].map((name) => [`store.${name}`, ofReceiver])),
   'store.migrate': noOptions,
-  'confirmWith()': ofReceiver,
   ...Object.fromEntries(
-    ['readCallback', 'queryCallback', 'confirm'].map((name) => [`defineService().${name}`, ofReceiver]),
+    ['defineService().readCallback', 'defineService().ask', 'transferService().readCallback'].map((name) => [
+      name,
+      ofReceiver,
+    ]),
   ),
+  ...Object.fromEntries(['transferService().ask', 'transferService().seemsFinal'].map((name) => [name, ofReceiver])),
   'openTelemetryMetrics()': noOptions,
   'prometheusMetrics()': noOptions,
   ...Object.fromEntries(
@@ -202,9 +199,8 @@ const returned: Record<string, unknown> = {
   'hmacSignature()': signature,
   'publicKeySignature()': index.publicKeySignature(signedBody),
   'messageSignature()': index.messageSignature(signedMessage),
-  'transferClient()': payouts,
-  'confirmWith()': client.confirmWith(payouts),
-  'defineService()': client.defineService({ ...definition, query: () => undefined }),
+  'transferService()': payouts,
+  'defineService()': asked,
   'openTelemetryMetrics()': recording.openTelemetryMetrics(meter),
   'prometheusMetrics()': recording.prometheusMetrics(prometheus),
   'storeContract[]': contract,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 // The receiver and the sandbox at work together: `npm run demo` in a clone. With `-- --open` it shows the transfers in the console.
-import { transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { transferSandbox } from 'transfer-sandbox';
 import { paint, print } from '../../src/cli/terminal.js';
 import { openInBrowser } from '../src/cli/browser.js';
@@ -11,7 +11,7 @@ import { observe, scenes, type Cells, type Observed, type Scene } from './scenes
 async function run(open: boolean): Promise<number> {
   const merchant = await startMerchant();
   const sandbox = await transferSandbox({ speed: 1_000, finalAfterMs: 20_000 });
-  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
 
   print(greeting);
   const startedAt = performance.now();

@@ -1,4 +1,4 @@
-import { reconcileTransfer, type TransferClient } from 'transfer-callbacks/client';
+import { reconcileTransfer, type TransferService } from 'transfer-callbacks/client';
 import { RetryLater } from 'transfer-callbacks/node';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { attemptCallback, type AttemptResponse } from '../src/attempt/attempt.js';
@@ -13,7 +13,7 @@ export type Cells = readonly [attempts: string, runs: string, outcomes: string];
 interface Stage {
   readonly merchant: Merchant;
   readonly sandbox: TransferSandbox;
-  readonly client: TransferClient;
+  readonly client: TransferService;
 }
 
 /** What a scene is played with. */
@@ -139,7 +139,10 @@ async function pay(
 
 /** Asks the service for an open transfer. Resolves with whether it is final. */
 async function reconcile({ title, merchant: { receiver }, client }: OnStage): Promise<boolean> {
-  const { result } = await reconcileTransfer({ client, receiver, id: toId(title) });
+  const { result } = await reconcileTransfer({
+    receiver: { ...receiver, options: { ...receiver.options, service: client } },
+    id: toId(title),
+  });
   return result === 'processed' || result === 'duplicate';
 }
 

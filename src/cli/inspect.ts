@@ -81,12 +81,12 @@ async function inspectAll(app: ConnectedApp, isJson: boolean): Promise<number> {
   return [1, 3, 0].find((code) => codes.has(code)) ?? 0;
 }
 
-async function inspect(id: string, { client, receiver }: ConnectedApp): Promise<TransferInspection> {
+async function inspect(id: string, { receiver }: ConnectedApp): Promise<TransferInspection> {
   const notice = setTimeout(() => {
     process.stderr.write('Still waiting for the service, which is asked up to 3 times.\n');
   }, patienceMs);
   try {
-    return await inspectTransfer({ id, client, receiver });
+    return await inspectTransfer({ id, receiver });
   } finally {
     clearTimeout(notice);
   }

@@ -114,12 +114,12 @@ const unknownAgeMs = 3_600_000;
 
 async function reconcile(
   { pending, paid, minAgeMs }: Work,
-  { client, receiver }: ConnectedApp,
+  { receiver }: ConnectedApp,
   onProgress: (reconciled: Reconciled) => void,
 ): Promise<{ readonly report: ReconciliationReport; readonly unfinished: number }> {
   const signal = abortOnSignal();
   const pass = reconcileTransfers({
-    ...{ client, receiver: clearingProgress(receiver), pending, paid, minAgeMs, signal, onProgress },
+    ...{ receiver: clearingProgress(receiver), pending, paid, minAgeMs, signal, onProgress },
     concurrency: 1,
   });
   await Promise.allSettled([pass]);

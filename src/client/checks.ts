@@ -2,11 +2,6 @@ import { hasMethods, invalidArgument, invalidSecret } from '../lib/checks.js';
 
 // What several functions of the client take. Each check throws INVALID_ARGUMENT.
 
-export function requireClient(client: unknown): void {
-  if (hasMethods(client, 'getTransaction')) return;
-  throw invalidArgument('client', 'a client', client, 'client: transferClient({ baseUrl, apiKey, apiSecret })');
-}
-
 export function requireId(id: unknown): void {
   if (typeof id === 'string' && id !== '') return;
   const isNumeric = typeof id === 'number' || typeof id === 'bigint';

@@ -1,41 +1,28 @@
 import { reconciliation } from '../core/delivery.js';
-import { Queried } from '../core/input.js';
-import type { ConfirmByQuery, PayoutService } from '../core/payout-service.js';
+import type { Ask, ConfirmByQuery, ConfirmLimits, Found, PayoutService } from '../core/payout-service.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { deadlineSignal, withDeadline } from '../lib/deadline.js';
 import { Slots } from '../lib/slots.js';
 import { copyString } from '../lib/text.js';
-import { askClient, askService, isAskedService, type Ask, type Found, type ReadingClient } from './ask.js';
-import { requireClient } from './checks.js';
 import { TransferClientError } from './errors.js';
 import { describeOpen } from './open-status.js';
-
-/** Options of `confirmWith`. */
-export interface ConfirmOptions {
-  /**
-   * How many transfers are read at the same time. Four times as many callbacks may wait.
-   * @default 8
-   */
-  concurrency?: number | undefined;
-  /**
-   * How long a callback waits until its transfer is read, and then for the response, in milliseconds each. The
-   * receiver's `confirmTimeoutMs` limits both together.
-   * @default 5_000
-   */
-  timeoutMs?: number | undefined;
-}
 
 /** Callbacks that may wait, for each transfer that is read at the same time. */
 const waitingPerSlot = 4;
 const idsRemembered = 5_000;
+
+/** Returns the service with the ways to ask it. Receivers with `confirm: true` share one queue. */
+export function withAsk<S extends PayoutService>(service: S, ask: Ask): S & { readonly ask: Ask } {
+  const shared = makeConfirm(ask);
+  return { ...service, ask, makeConfirm: (limits) => (limits === undefined ? shared : makeConfirm(ask, limits)) };
+}
 
 /**
  * Makes a `confirm` for the receiver. It asks the service for the transfer, and the receiver reads that in place of the
  * callback: the handler sees nothing of an unsigned POST. The receiver compares both (id, externalId, event, status,
  * amount, currency). If the transfer is not final, or cannot be read in time, `confirm` rejects, and the delivery is
  * `unconfirmed`. It skips callbacks of source `reconciliation`, which were read a moment ago; only your own code can
- * choose the source, never a sender. For a service that was defined, `confirm: true` is this with the defaults. Throws
- * INVALID_ARGUMENT.
+ * choose the source, never a sender. Throws INVALID_ARGUMENT.
  *
  * Under a flood of forged callbacks:
  * - `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait, and all others are rejected
@@ -44,20 +31,10 @@ const idsRemembered = 5_000;
  *   it: the last 5 000 to 10 000 such ids are remembered;
  * - a query whose callback has given up keeps its slot until it ends, for at most `timeoutMs` more, because the service
  *   may still work on it.
- *
- * @example
- * app.post('/callbacks/transfers', transferCallbackRouter({ ...options, confirm: confirmWith(client) }));
  */
-export function confirmWith(source: ReadingClient | PayoutService, options: ConfirmOptions = {}): ConfirmByQuery {
-  if (isAskedService(source)) return makeConfirm(askService(source), true, options);
-  requireClient(source);
-  return makeConfirm(askClient(source as ReadingClient), false, options);
-}
-
-/** Makes a `confirm` of what asks a service, which was defined or is the documented one. Throws INVALID_ARGUMENT. */
-export function makeConfirm(ask: Ask, isDefined: boolean, options: ConfirmOptions = {}): ConfirmByQuery {
-  onlyKnownOptions(options, ['concurrency', 'timeoutMs']);
-  const { concurrency = 8, timeoutMs = 5_000 } = options;
+function makeConfirm(ask: Ask, limits: ConfirmLimits = {}): ConfirmByQuery {
+  onlyKnownOptions(limits, ['concurrency', 'timeoutMs']);
+  const { concurrency = 8, timeoutMs = 5_000 } = limits;
   wholeNumber('concurrency', concurrency, { min: 1, example: 8 });
   wholeNumber('timeoutMs', timeoutMs, { min: 1, max: Math.floor(maxTimerMs / 2), example: 5_000 });
   const slots = new Slots(concurrency);
@@ -78,14 +55,14 @@ export function makeConfirm(ask: Ask, isDefined: boolean, options: ConfirmOption
   }
 
   return async function confirmTransfer(callback, { signal, source }) {
-    if (source === reconciliation) return callback;
+    if (source === reconciliation) return true;
     const { id } = callback.data;
     await takeSlot(id, signal);
     const { transaction, announcement } = await readInSlot(ask, id, { slots, timeoutMs, signal });
-    if (announcement !== undefined) return new Queried(announcement.callback);
+    if (announcement !== undefined) return announcement.callback;
     throw new TransferClientError(
       'NOT_FINAL',
-      `Expected the transfer to be final, but ${describeOpen(transaction.status, isDefined)}.`,
+      `Expected the transfer to be final, but ${describeOpen(transaction.status)}.`,
     );
   };
 }

@@ -19,7 +19,7 @@ export type TransferClientErrorCode =
   | 'UNREADABLE_RESPONSE'
   /** The transaction that was read is not final yet. */
   | 'NOT_FINAL'
-  /** `confirmWith` has as many callbacks waiting as it allows. Nothing was sent. */
+  /** As many callbacks wait for `confirm` as it allows. Nothing was sent. */
   | 'BUSY'
   /** A transfer is final, and the receiver ended with another outcome than `processed` or `duplicate`. */
   | 'NOT_HANDLED';
@@ -56,10 +56,10 @@ interface Details extends ErrorOptions {
  *
  * @example
  * try {
- *   await client.createTransfer({ callbackUrl, externalId: 'payout-1' });
+ *   await service.createTransfer({ callbackUrl, externalId: 'payout-1' });
  * } catch (error) {
  *   if ((error as TransferClientError).code !== 'OUTCOME_UNKNOWN') throw error;
- *   await client.getTransaction('payout-1');
+ *   await service.getTransaction('payout-1');
  * }
  */
 export class TransferClientError extends Error {

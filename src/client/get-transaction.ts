@@ -1,21 +1,9 @@
+import type { Transaction } from '../core/payout-service.js';
 import { hasMethods, onlyKnownOptions } from '../lib/checks.js';
 import { messageOf, parseJson } from '../lib/text.js';
 import { requireSignal } from './checks.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
-
-/**
- * A transaction as it was read. Final with `status` SUCCESS or FAILED; other statuses are not documented (service §3).
- *
- * @example
- * const readTransaction = (body: unknown): Transaction | undefined => (body as { result?: Transaction }).result;
- */
-export interface Transaction {
-  id: string;
-  externalId: string;
-  status: string;
-  [field: string]: unknown;
-}
 
 export async function getTransaction(
   access: ServiceAccess,

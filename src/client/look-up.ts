@@ -1,7 +1,6 @@
+import type { Announcement, Ask, Transaction } from '../core/payout-service.js';
 import { messageOf } from '../lib/text.js';
-import type { Announcement, Ask } from './ask.js';
 import { isClientError, TransferClientError } from './errors.js';
-import type { Transaction } from './get-transaction.js';
 
 /** What the service responds for one transfer. */
 export type Lookup =
@@ -31,7 +30,7 @@ export async function lookUpTransfer(ask: Ask, id: string, signal: AbortSignal):
   }
 }
 
-/** A client of your own may throw anything. */
+/** A service made by hand may throw anything. */
 function toClientError(thrown: unknown): TransferClientError {
   if (isClientError(thrown)) return thrown;
   return new TransferClientError('UNAVAILABLE', `The transfer could not be read: ${messageOf(thrown)}`, {

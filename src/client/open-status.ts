@@ -7,7 +7,7 @@ const nearlyFinal = /^(?:succe(?:ss|ed)|fail)[a-z]*$/i;
 const finalElsewhere =
   /^(?:completed?|done|paid|settled|reversed|refunded|returned|cancell?ed|rejected|declined|expired|error)$/i;
 
-/** Returns a status for people to read. A client of your own may give anything. */
+/** Returns a status for people to read. A service made by hand may give anything. */
 export function toShownStatus(status: unknown): string {
   return toPrintable(String(status));
 }
@@ -18,15 +18,11 @@ export function seemsFinal(status: unknown): boolean {
   return nearlyFinal.test(word) || finalElsewhere.test(word);
 }
 
-/**
- * Describes the status of a transfer that is not final. The definition of a service tells which statuses are final. The
- * documented service has two words for that, and none for an open transfer.
- */
-export function describeOpen(status: unknown, isDefined: boolean): string {
-  const why = isDefined ? 'not final' : 'not one of its documented final words';
-  return `the service gives the status ${toShownStatus(status)}, which is ${why}`;
+/** Describes the status of a transfer that is not final. */
+export function describeOpen(status: unknown): string {
+  return `the service gives the status ${toShownStatus(status)}, which is not final`;
 }
 
 /** Advice about a status that should be one of the two final words. */
 export const translateStatus =
-  'If that is final, let `readTransaction` of the client translate it to SUCCESS or FAILED.';
+  'If that is final, let `readTransaction` of the service translate it to SUCCESS or FAILED.';

@@ -75,7 +75,7 @@ export const finalEvents = {
 export type FinalStatus = keyof typeof finalEvents;
 
 /**
- * The fields that the receiver reads: the minimum a custom `schema` must produce.
+ * The fields that the receiver reads: the minimum that a `payload` of `transferService` makes.
  *
  * @example
  * const toText = ({ data }: CallbackShape): string => `${data.externalId}: ${data.status}`;
@@ -87,13 +87,13 @@ export interface CallbackShape {
     id: string;
     externalId: string;
     status: FinalStatus;
-    /** Another service may leave it out, of a failure for example. */
+    /** A schema may leave it out, and another service too, of a failure for example. */
     amount?: number | string | undefined;
     currency?: string | undefined;
   };
 }
 
-/** An event that announces no final status. Only a custom `schema` produces it, for `onOther`. */
+/** An event that announces no final status, for `onOther`: that of a state that is `OTHER`. */
 export interface OtherEvent {
   event: 'other';
   /** What the service calls it, such as `charge.paid`. */
@@ -105,14 +105,14 @@ export interface OtherEvent {
 }
 
 /**
- * What a schema may produce: a callback, or an event for `onOther`.
+ * What a handler gets: a callback, or an event of `onOther`.
  *
  * @example
  * const isFinal = ({ event }: EventShape): boolean => event !== 'other';
  */
 export type EventShape = CallbackShape | OtherEvent;
 
-/** The callbacks among what a schema produces. */
+/** The callbacks among what handlers get. */
 export type CallbackOf<E extends EventShape> = Extract<E, CallbackShape>;
 
 /** The members of `C` with this `event`. If the schema does not discriminate on `event`, `C` with `event` narrowed. */
@@ -162,30 +162,6 @@ export function isOtherId(id: string): boolean {
 /** Returns the key of a transfer in the store: its id, unless that could be the id of an event of `onOther`. */
 export function toTransferKey(id: string): string {
   return id.startsWith(otherPrefix) ? transferPrefix + id.slice(otherPrefix.length) : id;
-}
-
-const longestKey = 255;
-/** Begins the key of what was given back of a transfer. No id has this control character, so none has such a key. */
-const reversalPrefix = 'reversed\u001f';
-/** Begins the key that tells that the success of a transfer is about to be reversed. */
-const announcementPrefix = 'reversing\u001f';
-
-/** Resolves with the key of what was given back of a transfer, beside the key of the transfer itself. */
-export function toReversalKey(id: string): Promise<string> {
-  return toKeyBeside(reversalPrefix, id);
-}
-
-/** Resolves with the key that tells that the success of a transfer is about to be reversed. */
-export function toAnnouncementKey(id: string): Promise<string> {
-  return toKeyBeside(announcementPrefix, id);
-}
-
-/** A store has room for 255 characters: of a longer key it gets the SHA-256. */
-async function toKeyBeside(prefix: string, id: string): Promise<string> {
-  const key = prefix + toTransferKey(id);
-  if (key.length <= longestKey) return key;
-  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
-  return prefix + Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Returns the id of the callback with this key. */

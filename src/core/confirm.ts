@@ -1,21 +1,20 @@
+import { describeGiven } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { describeIssues } from '../lib/standard-schema.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
 import { haveSameFacts, haveSameMoney, isSameAmount, parseFingerprint, toFingerprint } from './facts.js';
-import { readFields, type CallbackFields } from './fields.js';
 import { isClosing, type InFlight } from './in-flight.js';
-import { isQueried } from './input.js';
 import type { Confirm, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
-import type { PayoutService } from './payout-service.js';
+import type { CallbackFields, PayoutService } from './payout-service.js';
 import { traceConfirm } from './trace.js';
 import { validateCallback } from './validate.js';
 
 /**
- * Calls `confirm`, and gives the delivery the callback that it returns. Resolves with how the delivery ends otherwise:
- * `closing` if the receiver closes, and `unconfirmed` if `confirm` throws or is late, or if the id, event or facts
- * differ. Never rejects.
+ * Calls `confirm`, and gives the delivery what the service sends, if that is returned. Resolves with how the delivery
+ * ends otherwise: `closing` if the receiver closes, and `unconfirmed` if `confirm` throws or is late, or if the id,
+ * event or facts differ. Never rejects.
  */
 export async function confirmCallback<C extends CallbackShape, Tx>(
   delivery: Delivery<C>,
@@ -34,7 +33,8 @@ export async function confirmCallback<C extends CallbackShape, Tx>(
     const confirmed = await inFlight.call(id, confirmTimeoutMs, lateError, (signal) =>
       traceConfirm(delivery, () => confirm(callback, { delivery: name, source, signal })),
     );
-    takeConfirmed(delivery, readConfirmed(confirmed, service), onReversed !== undefined);
+    const read = confirmed === true ? readGiven(delivery) : readReturned(confirmed, callback, service);
+    takeConfirmed(delivery, read, onReversed !== undefined);
     return undefined;
   } catch (error) {
     return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error: toReason(error) };
@@ -46,22 +46,35 @@ interface Confirmed<C extends CallbackShape> {
   readonly fields: CallbackFields;
 }
 
-/** Reads what `confirm` has returned. Throws UNCONFIRMED. */
-function readConfirmed<C extends CallbackShape>(
-  confirmed: unknown,
+/** Reads the callback again, which `confirm` may have changed in place. What a schema has left out is as before. */
+function readGiven<C extends CallbackShape>({ callback, fingerprint }: Delivery<C>): Confirmed<C> {
+  const { event, data } = callback;
+  const sent = parseFingerprint(fingerprint);
+  const { id, externalId, status, amount = sent?.amount, currency = sent?.currency } = data;
+  const fields = { event, id, externalId, status, amount, currency, type: undefined, timestamp: undefined };
+  return { callback, fields };
+}
+
+/** Reads what the service sends for the transfer. Throws UNCONFIRMED. */
+function readReturned<C extends CallbackShape>(
+  returned: unknown,
+  { data }: C,
   service: PayoutService<C | OtherEvent>,
 ): Confirmed<C> {
-  // Callers from JavaScript may return anything.
-  if (!isQueried(confirmed)) return { callback: confirmed as C, fields: readFields(confirmed, 'confirm') };
-  const reading = validateCallback(confirmed.callback, service, true);
+  // A schema would read it twice: a fee that it converts would be converted again.
+  const isOwn = (returned as Partial<CallbackShape> | null | undefined)?.data === data;
+  if (isOwn || typeof returned !== 'object' || returned === null) {
+    const got = isOwn ? 'the callback that it was given' : describeGiven(returned);
+    throw unconfirmed(
+      `Expected \`confirm\` to return \`true\`, or what the service sends for the transfer, got ${got}.`,
+    );
+  }
+  const reading = validateCallback(returned, service, true);
   if (reading.kind === 'callback' && reading.fields.event !== 'other') {
     return { callback: reading.callback as C, fields: reading.fields };
   }
   const issues = reading.kind === 'invalid' ? reading.issues : [{ path: [], message: 'It is not final' }];
-  throw new TransferCallbackError(
-    'UNCONFIRMED',
-    `The transfer that was read is no callback: ${describeIssues(issues)}.`,
-  );
+  throw unconfirmed(`The transfer that was read is no callback: ${describeIssues(issues)}.`);
 }
 
 /**
@@ -85,11 +98,14 @@ function takeConfirmed<C extends CallbackShape>(
       return;
     }
   }
-  throw new TransferCallbackError(
-    'UNCONFIRMED',
-    `Expected \`confirm\` to return a callback with the same ${findDifferences(delivery, fields).join(', ')}. The callback ` +
-      'was forged or changed, or the service writes it otherwise in its response, such as an amount in another unit.',
+  throw unconfirmed(
+    `Expected \`confirm\` to confirm the ${findDifferences(delivery, fields).join(', ')} of the callback. It was forged or ` +
+      'changed, or the service writes it otherwise in its response, such as an amount in another unit.',
   );
+}
+
+function unconfirmed(message: string): TransferCallbackError {
+  return new TransferCallbackError('UNCONFIRMED', message);
 }
 
 /** Names the fields of a callback that differ from what was read. Their values may be personal. */

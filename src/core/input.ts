@@ -42,27 +42,10 @@ export function isRefused(input: unknown): input is Refused {
   return kindOf(input) === 'refused';
 }
 
-/**
- * What `confirm` may return in place of a callback: what the service sends for the transfer, as it was queried. The
- * receiver reads it as it reads a callback.
- */
-export class Queried {
-  readonly [kind] = 'queried';
-  readonly callback: unknown;
-
-  constructor(callback: unknown) {
-    this.callback = callback;
-  }
-}
-
-export function isQueried(value: unknown): value is Queried {
-  return kindOf(value) === 'queried';
-}
-
 /** Every other input is a callback that was parsed, also one that throws when it is read. */
 function kindOf(input: unknown): string | undefined {
   try {
-    return (input as Partial<Unreadable | Refused | Queried> | null | undefined)?.[kind];
+    return (input as Partial<Unreadable | Refused> | null | undefined)?.[kind];
   } catch {
     return undefined;
   }

@@ -6,12 +6,10 @@ import {
   requireFunction,
   wholeNumber,
 } from '../lib/checks.js';
-import type { StandardSchema } from '../lib/standard-schema.js';
 import { toLogger, type Logger, type SafeLogger } from '../lib/logger.js';
 import type { CallbackFor, CallbackOf, CallbackShape, EventShape, OtherEvent, TransferCallback } from './callback.js';
-import type { Queried } from './input.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
-import type { PayoutService } from './payout-service.js';
+import type { ConfirmLimits, PayoutService } from './payout-service.js';
 import { requireOtherHandlers, resolveConfirm, resolveService, unwritten } from './service-options.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
@@ -57,11 +55,8 @@ export interface CallContext {
   source: string;
 }
 
-/** Verifies a callback, and returns it, or the transfer that was queried. */
-export type Confirm<C extends CallbackShape> = (
-  callback: C,
-  context: CallContext,
-) => C | Queried | undefined | Promise<C | Queried | undefined>;
+/** Confirms a callback: returns `true`, or what the service sends for its transfer. */
+export type Confirm<C extends CallbackShape> = (callback: C, context: CallContext) => unknown;
 
 /**
  * Options of the receiver. The router, the listener and the handler take them too.
@@ -92,8 +87,8 @@ interface OnReversed<C extends EventShape, Tx> {
 interface OnOther<C extends EventShape, Tx> {
   /**
    * Called for an event that announces no final status, once for each type and id, as the other handlers are called
-   * once for each transfer: for a state of the `service` that is `OTHER`, or for what a `schema` makes
-   * `{ event: 'other', type, data: { id } }`. `confirm` does not run for it. Without this function it is `invalid`.
+   * once for each transfer. `confirm` does not run for it. Required if a state of the `service` is `OTHER`, and left
+   * out otherwise.
    * @default none
    */
   onOther: (event: NoInfer<Extract<C, OtherEvent>>, context: HandlerContext<Tx>) => unknown;
@@ -108,23 +103,19 @@ interface CommonOptions<C extends EventShape, Tx> {
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
-   * The payout service, made by `defineService`.
-   * @default the documented service
+   * The payout service, made by `transferService` or `defineService`. It may not be `undefined`: the documented service
+   * has no verifier.
+   * @default the documented service, which is not asked
    */
-  service?: PayoutService<C> | undefined;
+  service?: PayoutService<C>;
   /**
-   * Verifies the callback before it is claimed, for example by reading the transfer back. Returns the callback for the
-   * handler, with the same id, event and facts; another value, or a throw, is `unconfirmed`. Called for duplicates too.
-   * `true` asks the `service` by its `query`.
-   * @default none
+   * Confirms a callback before it is claimed, copies too. `true` asks the `service` for the transfer, which the handler
+   * then gets. The receivers of a service share the limits of `true`, and `{ concurrency, timeoutMs }` are limits of
+   * this one. A function of your own returns `true`, or what the service sends for the transfer. Any other value, other
+   * facts or a throw are `unconfirmed`.
+   * @default false
    */
-  confirm?: Confirm<NoInfer<CallbackOf<C>>> | true | undefined;
-  /**
-   * Replaces the schema of the documented service, for when it changes a field. It keeps `event`, `data.id` and
-   * `data.status` of each callback. Must be synchronous. For another service use `service`.
-   * @default transferCallbackSchema
-   */
-  schema?: StandardSchema<C> | undefined;
+  confirm?: Confirm<NoInfer<CallbackOf<C>>> | ConfirmLimits | boolean;
   /**
    * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`.
    * @default 5_000
@@ -233,7 +224,6 @@ export const receiverOptionNames = [
   'onOther',
   'service',
   'confirm',
-  'schema',
   'onOutcome',
   'logger',
   ...Object.keys(receiverDefaults),
@@ -257,7 +247,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames, { findPlace: findRouterOption });
-  const { store, onSuccess, onFailed, confirm, onOutcome, logger } = options;
+  const { store, onSuccess, onFailed, onOutcome, logger } = options;
   const { onReversed, onOther } = options as Partial<OtherHandlers<Tx>>;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as pgStore(pool), redisStore(client), or memoryStore() in a test';
@@ -280,7 +270,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     onReversed: onReversed?.bind(options),
     onOther: onOther?.bind(options),
     service,
-    confirm: resolveConfirm<Confirm<CallbackOf<C>>>(service, confirm)?.bind(options),
+    confirm: resolveConfirm(service, options)?.bind(options) as Confirm<CallbackOf<C>> | undefined,
     onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
     logger: toLogger(logger),
     ...resolveTimes(options),

@@ -66,7 +66,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
   /**
    * Not the expected callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
-   * had read the body, if its `schema` or `payload` threw, or if its `read` returned a promise. Retries change nothing:
+   * had read the body, if its `payload` threw, or if its `read` returned a promise. Retries change nothing:
    * investigate.
    */
   invalid: {
@@ -262,7 +262,7 @@ export interface Invalid {
   type?: undefined;
   status?: undefined;
   /**
-   * Set if your own app is at fault: its `schema` or `payload` threw, its `read` returned a promise, or its middleware
+   * Set if your own app is at fault: its `payload` threw, its `read` returned a promise, or its middleware
    * consumed the body.
    */
   error?: unknown;
@@ -315,7 +315,7 @@ type OfEvent<E extends EventShape> = E extends CallbackShape ? OfTransfer<E> : O
 interface OfOther {
   /** `other:<type>:<id>`: under it the event is kept, inspected and forgotten. */
   id: string;
-  /** Missing if your `schema` makes none. */
+  /** Missing if the service sends none. */
   externalId: string | undefined;
   event: 'other';
   /** What the service calls it. */
@@ -347,7 +347,7 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 /**
  * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. It
  * has the first 255 characters of each string of the callback, with characters that change how a line is displayed as
- * `\u{202e}`. `E` is what the schema produces: if it makes no event for `onOther`, `externalId` and `status` of a valid
+ * `\u{202e}`. `E` is what handlers get: without an event of `onOther`, `externalId` and `status` of a valid
  * callback are never missing.
  *
  * @example

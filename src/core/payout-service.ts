@@ -1,7 +1,6 @@
 import type { Issue } from '../lib/standard-schema.js';
-import type { CallbackShape, EventShape, FinalStatus } from './callback.js';
-import type { CallbackFields } from './fields.js';
-import type { Queried } from './input.js';
+import type { CallbackShape, EventShape, FinalStatus, finalEvents } from './callback.js';
+import type { TransferCallbackFacts } from './facts.js';
 
 /**
  * What a state of a payout service means. `PENDING`: not final, acknowledged without a handler. `OTHER`: an event of
@@ -18,6 +17,17 @@ export interface Ids {
 /** Returns the ids that are known. */
 export function toIds(id: string | undefined, externalId: string | undefined): Ids {
   return { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
+}
+
+/** The fields that the receiver reads of a callback. An event of `onOther` may leave out its facts. */
+export interface CallbackFields extends TransferCallbackFacts {
+  readonly event: EventShape['event'];
+  /** Set for an event of `onOther` only. */
+  readonly type: string | undefined;
+  /** Names it in log lines and outcomes. */
+  readonly id: string;
+  /** `undefined` if it is no string. */
+  readonly timestamp: string | undefined;
 }
 
 /** The meaning of a payload of a service. `state` is the service's own word. */
@@ -42,35 +52,76 @@ export type Reading<E extends EventShape = EventShape> =
     };
 
 /**
- * A payout service, as `defineService` makes it: how its callbacks are read, who may send them, and how it is asked.
- * `E` is the type of its callbacks.
+ * A payout service, as `transferService` and `defineService` make it: how its callbacks are read, who may send them,
+ * and how it is asked. `E` is the type of its callbacks.
  *
  * @example
- * const canBeAsked = ({ queryCallback }: PayoutService): boolean => queryCallback !== undefined;
+ * const canBeAsked = ({ ask }: PayoutService): boolean => ask !== undefined;
  */
 export interface PayoutService<E extends EventShape = EventShape> {
   /** Reads a callback. Never throws. */
   readonly readCallback: (payload: unknown) => Reading<E>;
-  /**
-   * The meanings of its states. `undefined` for the documented service, whose schema may make any event of `onOther`.
-   */
-  readonly meanings?: ReadonlySet<StateMeaning> | undefined;
-  /** Decides whether a sender is trusted: what the router takes as `verify`. */
+  /** The meanings of its states. */
+  readonly meanings: ReadonlySet<StateMeaning>;
+  /** Decides whether a sender is trusted, together with the `verify` of the router. */
   readonly verify?: unknown;
-  /**
-   * Asks the service for a transfer, and resolves with its callback. Rejects with a `TransferClientError`. `undefined`
-   * for a service that cannot be asked, and for the documented one, which `transferClient` asks.
-   */
-  readonly queryCallback?: QueryCallback | undefined;
-  /** Asks the service for the transfer of a callback: the `confirm: true` of the receiver. */
-  readonly confirm?: ConfirmByQuery | undefined;
+  /** Asks the service for a transfer. `undefined` if it cannot be asked. */
+  readonly ask?: Ask | undefined;
+  /** Makes the `confirm` of a receiver. Those without limits of their own share one queue. */
+  readonly makeConfirm?: ((limits?: ConfirmLimits) => ConfirmByQuery) | undefined;
+  /** Whether a status that is not final reads as final: for a service that does not document its other words. */
+  readonly seemsFinal?: ((status: unknown) => boolean) | undefined;
 }
 
-/** Resolves with the transfer that was queried, or with the callback if reconciliation has just read it. */
-export type ConfirmByQuery = <C extends CallbackShape>(
-  callback: C,
-  context: { readonly signal: AbortSignal; readonly source?: string | undefined },
-) => Promise<C | Queried>;
+/**
+ * A transaction as it was read. Final with `status` SUCCESS or FAILED; other statuses are not documented (service §3).
+ *
+ * @example
+ * const readTransaction = (body: unknown): Transaction | undefined => (body as { result?: Transaction }).result;
+ */
+export interface Transaction {
+  id: string;
+  externalId: string;
+  status: string;
+  [field: string]: unknown;
+}
 
-/** `id` is the service's id, or your own if the service takes it. */
-export type QueryCallback = (id: string, options: { readonly signal: AbortSignal }) => Promise<unknown>;
+/** What a service announces of a transfer that is final. */
+export interface Announcement {
+  readonly event: (typeof finalEvents)[FinalStatus];
+  /** The callback, as the service sends it; not validated. */
+  readonly callback: unknown;
+}
+
+/** What a service responds for a transfer: with an announcement, if it is final. */
+export interface Found {
+  readonly transaction: Transaction;
+  readonly announcement: Announcement | undefined;
+}
+
+/**
+ * Asks a service for a transfer by its id, or by your own if the service takes that. Rejects with a
+ * `TransferClientError`, or with the reason of the signal.
+ */
+export type Ask = (id: string, signal: AbortSignal) => Promise<Found>;
+
+/** The limits of `confirm`. */
+export interface ConfirmLimits {
+  /**
+   * How many transfers are read at the same time. Four times as many callbacks may wait.
+   * @default 8
+   */
+  concurrency?: number | undefined;
+  /**
+   * How long a callback waits until its transfer is read, and then for the response, in milliseconds each. The
+   * receiver's `confirmTimeoutMs` limits both together.
+   * @default 5_000
+   */
+  timeoutMs?: number | undefined;
+}
+
+/** Resolves with what the service sends for the transfer, or with `true` if reconciliation has just read it. */
+export type ConfirmByQuery = (
+  callback: CallbackShape,
+  context: { readonly signal: AbortSignal; readonly source?: string },
+) => Promise<unknown>;

@@ -62,10 +62,10 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    */
   inspect(id: string): Promise<InspectedCallback>;
   /**
-   * Tries the store with a new key: claims, releases, settles, reads and forgets it. Unlike a ping, this finds a full or
-   * read-only server, a missing table or permission, a plugin that changes what the store reads, and in MySQL a proxy or
-   * a cluster that lacks what a claim needs. Logs a warning for each setting that may lose records. Takes at most
-   * `storeTimeoutMs` and 50 ms. Never rejects. Call it at startup or by hand.
+   * Tries the store with a new key: claims, releases, settles, reads and forgets it. Unlike a ping, this finds a full
+   * or read-only server, a missing table or permission, a plugin that changes what the store reads, and in MySQL a
+   * proxy or a cluster that lacks what a claim needs. Logs a warning for each setting that may lose records. Takes at
+   * most `storeTimeoutMs` and 50 ms. Never rejects. Call it at startup or by hand.
    */
   check(): Promise<StoreProbe>;
   /**

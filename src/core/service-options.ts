@@ -1,37 +1,32 @@
 import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
-import { requireSchema, type StandardSchema } from '../lib/standard-schema.js';
 import type { CallbackOf, EventShape, OtherEvent } from './callback.js';
-import { transferCallbackSchema } from './callback-schema.js';
 import { documentedService } from './documented.js';
-import type { ConfirmByQuery, PayoutService, StateMeaning } from './payout-service.js';
+import type { PayoutService, StateMeaning } from './payout-service.js';
+import type { CallbackStore } from './store.js';
+import { requireVerifiers } from './verify.js';
 
 // These functions read the receiver's options about its service. Each throws INVALID_ARGUMENT.
 
 /** Returns the service whose callbacks the receiver reads. */
-export function resolveService<E extends EventShape>({
-  service,
-  schema,
-}: {
-  readonly service?: PayoutService<E> | undefined;
-  readonly schema?: StandardSchema<E> | undefined;
+export function resolveService<E extends EventShape>(options: {
+  readonly service?: PayoutService<E>;
 }): PayoutService<CallbackOf<E> | OtherEvent> {
-  if (service === undefined) {
-    if (schema !== undefined) requireSchema('schema', schema, 'schema: transferCallbackSchema');
-    // Without a schema, E is its default, TransferCallback.
-    return documentedService((schema ?? transferCallbackSchema) as unknown as StandardSchema<CallbackOf<E>>);
+  // Without a service, E is its default, TransferCallback. One that is not found by its name, or that a circular import
+  // has not made yet, is not left out: the documented service has no verifier.
+  if (!('service' in options)) return documentedService<never>();
+  const { service } = options;
+  if (hasMethods(service, 'readCallback') && hasMethods(service.meanings, 'has')) {
+    if ('verify' in service) requireVerifiers(service.verify);
+    return service as unknown as PayoutService<CallbackOf<E>>;
   }
-  // Without the meanings of its states nothing tells which handlers it needs.
-  if (!hasMethods(service, 'readCallback') || service.meanings === undefined) {
-    throw invalidArgument('service', 'made by `defineService`', service, 'service: defineService({ read, states })');
-  }
-  if (schema !== undefined) throw invalidArgument('schema', 'left out beside `service`', schema);
-  return service as unknown as PayoutService<CallbackOf<E>>;
+  const expected = 'made by `transferService` or `defineService`, or left out for the documented service';
+  throw invalidArgument('service', expected, service, 'service: defineService({ read, states })');
 }
 
 interface Handlers {
   readonly onReversed?: unknown;
   readonly onOther?: unknown;
-  readonly store: unknown;
+  readonly store: Pick<CallbackStore<unknown>, 'transactional' | 'claimsBoth'>;
   readonly retentionMs?: number | undefined;
 }
 
@@ -40,15 +35,15 @@ export function requireOtherHandlers(
   { meanings }: PayoutService,
   { onReversed, onOther, store, retentionMs }: Handlers,
 ): void {
-  requireFor('REVERSED', 'onReversed', onReversed, meanings ?? none);
-  // The schema of the documented service may make an event of `onOther`.
-  if (meanings === undefined) {
-    if (onOther !== undefined) requireFunction('onOther', onOther, '(event) => {}');
-  } else {
-    requireFor('OTHER', 'onOther', onOther, meanings);
-  }
+  requireFor('REVERSED', 'onReversed', onReversed, meanings);
+  requireFor('OTHER', 'onOther', onOther, meanings);
   if (onReversed === undefined) return;
-  if (!hasMethods(store, 'read')) throw invalidArgument('store', 'a store with `read` beside `onReversed`', store);
+  const { transactional, claimsBoth } = store;
+  if (transactional === true && claimsBoth !== true) {
+    const expected =
+      'a store whose claims may have both records beside `onReversed`: a `claim` that takes `record`, and `claimsBoth: true`';
+    throw invalidArgument('store', expected, store, '{ ...pgStore(pool), claim: (key, request) => … }');
+  }
   const example = 'retentionMs: 60 * 86_400_000';
   if (retentionMs === undefined) {
     const expected = 'given beside `onReversed`: longer than the service takes to reverse a transfer';
@@ -66,33 +61,28 @@ const dayMs = 86_400_000;
 /** The code that an error proposes for a handler. People paste it, and an empty one would acknowledge each callback. */
 export const unwritten = "async ({ data }) => { throw new Error('Not written yet') }";
 
-const none: ReadonlySet<StateMeaning> = new Set();
-
 function requireFor(meaning: StateMeaning, name: string, handler: unknown, meanings: ReadonlySet<StateMeaning>): void {
   if (meanings.has(meaning)) {
     requireFunction(name, handler, unwritten);
   } else if (handler !== undefined) {
-    throw invalidArgument(
-      name,
-      `left out, because no state of the service is ${meaning}`,
-      handler,
-      `${name}: undefined`,
-    );
+    throw invalidArgument(name, `left out, because no state of the service is ${meaning}`, handler);
   }
 }
 
-/** Returns the function that confirms a callback. */
-export function resolveConfirm<F>(
-  service: PayoutService,
-  confirm: F | true | undefined,
-): F | ConfirmByQuery | undefined {
-  if (confirm === true) {
-    if (service.confirm !== undefined) return service.confirm;
-    const expected = 'a function: this service has no `query` to ask';
-    const example =
-      service.meanings === undefined ? 'confirm: confirmWith(client)' : 'defineService({ read, states, query })';
-    throw invalidArgument('confirm', expected, confirm, example);
+/** Returns the function that confirms a callback, if there is one. */
+export function resolveConfirm(
+  { makeConfirm }: PayoutService,
+  options: { readonly confirm?: unknown },
+): ((...given: never) => unknown) | undefined {
+  const { confirm } = options;
+  if (!('confirm' in options) || confirm === false) return undefined;
+  if (typeof confirm === 'function') return confirm as (...given: never) => unknown;
+  if (confirm !== true && (typeof confirm !== 'object' || confirm === null)) {
+    const expected = 'true, false, { concurrency, timeoutMs } or a function';
+    throw invalidArgument('confirm', expected, confirm, confirm === undefined ? 'confirm: isLive' : 'confirm: true');
   }
-  if (confirm !== undefined) requireFunction('confirm', confirm, 'confirmWith(client)');
-  return confirm;
+  if (makeConfirm !== undefined) return makeConfirm(confirm === true ? undefined : confirm);
+  const expected = 'a function, because the `service` cannot be asked';
+  const example = 'service: transferService({ baseUrl, apiKey, apiSecret })';
+  throw invalidArgument('confirm', expected, confirm, example);
 }

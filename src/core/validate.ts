@@ -10,7 +10,7 @@ type Invalid = Extract<Reading, { kind: 'invalid' }>;
 /** Returns what the service reads of `input`. The strings of an invalid callback are printable. Never throws. */
 export function validateCallback<E extends EventShape>(
   input: unknown,
-  service: PayoutService<E>,
+  service: Pick<PayoutService<E>, 'readCallback'>,
   takesOther: boolean,
 ): Reading<E> {
   try {

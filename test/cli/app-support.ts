@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, inject, onTestFinished } from 'vitest';
 import { redisStore, transferCallbackListener } from 'transfer-callbacks';
-import { transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
 import { startSandbox } from '../../sandbox/test/service/support.js';
 import { startRedis, type RedisServer } from '../support/servers/redis.js';
@@ -38,7 +38,7 @@ export async function startApp(own = handlers) {
   const { url, close } = await serve(transferCallbackListener({ receiver }));
   onTestFinished(close);
   const sandbox = await startSandbox({ finalAfterMs: 0 });
-  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
   const config = await toConfig(prefix, sandbox.baseUrl, own);
   const cwd = await folderOf(config);
   return {
@@ -72,10 +72,11 @@ export function reconcile(ids: readonly string[], { env, ...surroundings }: Surr
 export const toConfig = async (prefix: string, baseUrl: string, own = handlers): Promise<string> => `
   import { Redis } from 'ioredis';
   import { redisStore, transferCallbackReceiver } from 'transfer-callbacks/node';
-  import { transferClient } from 'transfer-callbacks/client';
+  import { transferService } from 'transfer-callbacks/client';
   const { SECRET: apiSecret = 'sandbox-secret' } = process.env;
-  export const client = transferClient({ baseUrl: '${baseUrl}', apiKey: 'sandbox-key', apiSecret });
+  const service = transferService({ baseUrl: '${baseUrl}', apiKey: 'sandbox-key', apiSecret });
   export const receiver = transferCallbackReceiver({
+    service,
     store: redisStore(new Redis('${(await findRedis()).url}'), { prefix: '${prefix}' }),
     logger: false,
     ${own}

@@ -8,8 +8,8 @@ test('the file may be a module or CommonJS, with its exports in `default`', asyn
   const common = app.config
     .replaceAll(/import (\{.*\}) from (.*);/g, 'const $1 = require($2);')
     .replaceAll('export const', 'const')
-    .concat('\nmodule.exports = { client, receiver };');
-  const inDefault = app.config.replaceAll('export const', 'const').concat('\nexport default { client, receiver };');
+    .concat('\nmodule.exports = { receiver };');
+  const inDefault = app.config.replaceAll('export const', 'const').concat('\nexport default { receiver };');
   for (const [name, text] of [
     ['transfer-callbacks.config.mjs', app.config],
     ['transfer-callbacks.config.js', inDefault],
@@ -33,7 +33,6 @@ test('another file is given with --config, and is in the command that is printed
 describe('a file that has not what a command needs', () => {
   test('is named in one line, with exit code 2', async () => {
     const cases: [config: string, message: string][] = [
-      ['export const client = {};', 'Expected the client of ops.mjs to be made by transferClient().'],
       ['export const receiver = null;', 'Expected the receiver of ops.mjs to be made by transferCallbackReceiver().'],
       [
         'export const receiver = { receive() {}, inspect() {}, close() {} };',
@@ -52,16 +51,16 @@ describe('a file that has not what a command needs', () => {
     }
   });
 
-  test('is shown an example: without a file, a client or a receiver there is nothing to ask', async () => {
+  test('is shown an example: without a file or a receiver there is nothing to ask', async () => {
     const example = "export { receiver } from './dist/payouts.js';";
     const without = await reconcile(['a'], {}).ended;
     expect([without.code, without.out]).toEqual([2, '']);
-    expect(without.err).toContain('Expected transfer-callbacks.config.mjs in the working directory. For example:\n');
+    expect(without.err).toContain('Expected transfer-callbacks.config.mjs in the working directory. For example:');
     expect(without.err).toContain(example);
-    const cwd = await folderOf('export const client = { getTransaction() {} };');
+    const cwd = await folderOf('export const other = 1;');
     const half = await inspect(['a'], { cwd });
     expect([half.code, half.out]).toEqual([2, '']);
-    expect(half.err).toContain('Expected transfer-callbacks.config.mjs to export client and receiver. For example:\n');
+    expect(half.err).toContain('Expected transfer-callbacks.config.mjs to export receiver. For example:');
     const nowhere = await inspect(['a', '--config', 'nowhere.mjs'], { cwd });
     expect(nowhere).toEqual({
       code: 2,

@@ -138,14 +138,12 @@ test('what does not fit is named in one line, with exit code 2', async () => {
   const { config } = await startApp('');
   const noQuery = config.replace(/query: .*\n/, '\n');
   const noReversal = config.replace(/, 'payout.returned': 'REVERSED'/, '').replace(/onReversed: handle,/, '');
-  const client = 'export const client = { getTransaction() {} };';
   const cases: [own: string, message: string][] = [
     [config, 'Expected the configuration to export `pending` or `paid` for --lists.'],
     [`${config} export const pending = 5;`, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
     [`${config} export const paid = () => {};`, 'Expected `paid` to be an iterable or an async iterable, got null.'],
     [`${noReversal} export const paid = [];`, 'Expected `paid` to be left out, because no state of the service'],
-    [noQuery, 'Expected the `service` of the receiver of transfer-callbacks.config.mjs to have a `query`'],
-    [`${config} ${client}`, 'Expected transfer-callbacks.config.mjs to export no client: the `service` of its'],
+    [noQuery, 'Expected the `service` of the receiver of transfer-callbacks.config.mjs to be one that can be asked'],
   ];
   for (const [text, message] of cases) {
     const { code, out, err } = await reconcile([], { cwd: await folderOf(text) }, '--lists').ended;

@@ -11,7 +11,7 @@ const toWaiting = (port: number, onError: string): string => `
   const redis = new Redis(${port}, '127.0.0.1');
   redis.on('error', ${onError});
   await new Promise((resolve) => redis.once('ready', resolve));
-  export const client = {};`;
+  export const receiver = {};`;
 
 describe('an app that never finishes loading', () => {
   test('fails immediately where nothing is left to wait for', async () => {
@@ -74,7 +74,7 @@ describe('a file that Node cannot read', () => {
   });
 
   test('a module in a CommonJS project, as `npm init` makes, is to be renamed', async () => {
-    const cwd = await folderOf("import 'node:fs';\nexport const client = {};\n", 'transfer-callbacks.config.js');
+    const cwd = await folderOf("import 'node:fs';\nexport const receiver = {};\n", 'transfer-callbacks.config.js');
     await writeFile(join(cwd, 'package.json'), '{"type":"commonjs"}');
     const { code, err } = await inspect(['a'], { cwd });
     expect([code, err]).toEqual([
@@ -86,31 +86,33 @@ describe('a file that Node cannot read', () => {
   test.skipIf(Boolean(Reflect.get(process.features, 'typescript')))(
     'TypeScript is to be built, or loaded with tsx',
     async () => {
-      const cwd = await folderOf('const a: number = 1;\nexport const client = a;\n', 'transfer-callbacks.config.ts');
+      const cwd = await folderOf('const a: number = 1;\nexport const receiver = a;\n', 'transfer-callbacks.config.ts');
       const { code, err } = await inspect(['a'], { cwd });
       expect(code).toBe(2);
       expect(err).toMatch(/Import the JavaScript that your build makes, or set NODE_OPTIONS='--import tsx'\.\n$/);
       const loaded = await inspect(['a'], { cwd, env: { NODE_OPTIONS: '--import tsx' } });
       expect(loaded.err).toContain(
-        'Expected the client of transfer-callbacks.config.ts to be made by transferClient().',
+        'Expected the receiver of transfer-callbacks.config.ts to be made by transferCallbackReceiver().',
       );
     },
   );
 });
 
 test('transfer-callbacks.config.mjs is looked for first', async () => {
-  const cwd = await folderOf('export const client = 1;');
-  await writeFile(join(cwd, 'transfer-callbacks.config.js'), 'export const client = 2;');
-  expect((await inspect(['a'], { cwd })).err).toContain('Expected the client of transfer-callbacks.config.mjs');
+  const cwd = await folderOf('export const receiver = 1;');
+  await writeFile(join(cwd, 'transfer-callbacks.config.js'), 'export const receiver = 2;');
+  expect((await inspect(['a'], { cwd })).err).toContain('Expected the receiver of transfer-callbacks.config.mjs');
 });
 
 test('what the app prints goes to standard error, so that --json is JSON', async () => {
   const cwd = await folderOf(`
     import { transferCallbackReceiver } from 'transfer-callbacks';
+    import { defineService } from 'transfer-callbacks/client';
     console.log('connected');
     const store = { claim() {}, async read() { console.info('read'); return { state: 'free' }; } };
-    export const client = { async getTransaction() { throw new Error('not now'); } };
-    export const receiver = transferCallbackReceiver({ store, onSuccess() {}, onFailed() {} });
+    const states = { paid: 'SUCCESS', failed: 'FAILED' };
+    const service = defineService({ read() {}, states, async query() { throw new Error('not now'); } });
+    export const receiver = transferCallbackReceiver({ service, store, onSuccess() {}, onFailed() {} });
   `);
   const { out, err } = await inspect(['a', '--json'], { cwd });
   expect(objects(out)).toMatchObject([{ verdict: 'undecided' }]);

@@ -39,7 +39,7 @@ describe('the exit code', () => {
     const inspected = await inspect(['a'], { cwd });
     expect(inspected.code).toBe(1);
     expect(inspected.out.replaceAll(/\s+/g, ' ')).toContain(
-      'The service gives the status SUCCESSFUL, which is not one of its',
+      'The service gives the status SUCCESSFUL, which is not final',
     );
   });
 

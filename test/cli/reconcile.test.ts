@@ -208,8 +208,11 @@ test('standard input that is no pipe and no file is a mistake', async () => {
   }
 });
 
+const withOther = `
+    service: { ...service, meanings: new Set(['SUCCESS', 'FAILED', 'OTHER']) },
+    onSuccess() {}, onFailed() {}, onOther() {},`;
 test('the record of an event that is no transfer cannot be reconciled', async () => {
-  const { cwd, asked } = await startBroken(404, {}, 'onSuccess() {}, onFailed() {}, onOther() {},');
+  const { cwd, asked } = await startBroken(404, {}, withOther);
   const { code, out, err } = await reconcile(['payout-1', 'other:charge.paid:7'], { cwd }).ended;
   const sentence =
     'Expected ids of transfers, got other:charge.paid:7, an event of `onOther`. If it is a transfer, give its externalId.';

@@ -2,16 +2,17 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { transferClient } from 'transfer-callbacks/client';
+import { transferCallbackSchema } from 'transfer-callbacks';
+import { transferService } from 'transfer-callbacks/client';
 import { catchError, credentials, refusal, request, startService, transaction } from './support.js';
 import { containing } from '../support/helpers/containing.js';
-import type { TransferClientOptions } from '../../src/client/client.js';
+import type { TransferServiceOptions } from '../../src/client/service/transfer.js';
 
-describe('transferClient', () => {
+describe('transferService', () => {
   test('keeps the path of the base URL, however many slashes it ends with', async () => {
     const { baseUrl, received } = await startService([[200, {}]]);
     for (const base of [`${baseUrl}/api/v1`, `${baseUrl}/api/v1/`, `${baseUrl}/api/v1//`]) {
-      await transferClient({ ...credentials, baseUrl: base }).createTransfer(request);
+      await transferService({ ...credentials, baseUrl: base }).createTransfer(request);
     }
     expect(received.map(({ url }) => url)).toEqual(Array(3).fill('/api/v1/transactions/transfer'));
   });
@@ -29,7 +30,7 @@ describe('transferClient', () => {
     onTestFinished(() => void server.close());
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const client = transferClient({ ...credentials, baseUrl: `http://127.0.0.1:${port}` });
+    const client = transferService({ ...credentials, baseUrl: `http://127.0.0.1:${port}` });
     expect(await catchError(client.createTransfer(request))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       cause: expect.any(Error) as unknown,
@@ -43,7 +44,7 @@ describe('transferClient', () => {
   });
 
   test('shows nothing of the secret when it is looked at', () => {
-    const client = transferClient({ ...credentials, baseUrl: 'https://service.example' });
+    const client = transferService({ ...credentials, baseUrl: 'https://service.example' });
     expect(inspect(client, { depth: null, showHidden: true })).not.toContain(credentials.apiSecret);
     expect(JSON.stringify(client)).not.toContain(credentials.apiSecret);
   });
@@ -63,13 +64,33 @@ describe('transferClient', () => {
     [{ readTransaction: 'data' }, 'Expected `readTransaction` to be a function, got "data".'],
     [
       { secret: 'x' },
-      'Unknown option `secret`; known are baseUrl, apiKey, apiSecret, timeoutMs, fetch, readTransaction.',
+      'Unknown option `secret`; known are payload, baseUrl, apiKey, apiSecret, timeoutMs, fetch, readTransaction.',
     ],
     [null, 'Expected `options` to be an object, got null.'],
   ])('refuses the options %j', (changes, message) => {
     const options = changes && { baseUrl: 'https://service.example', ...credentials, ...changes };
-    expect(() => transferClient(options as TransferClientOptions)).toThrow(
+    expect(() => transferService(options as TransferServiceOptions)).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
     );
+  });
+
+  test('with a payload and no key it is not asked, and with one key it needs all three', () => {
+    const payload = transferCallbackSchema;
+    const service = transferService({ payload });
+    expect([service.ask, service.makeConfirm]).toEqual([undefined, undefined]);
+    const refused: [object, string][] = [
+      [{}, 'Expected `baseUrl` to be given with `apiKey` and `apiSecret`, unless the service is not asked: then leave'],
+      [{ payload: undefined }, 'Expected `payload` to be a schema'],
+      ...['baseUrl', 'apiKey', 'apiSecret'].map((key): [object, string] => [
+        { payload, [key]: undefined },
+        'Expected `baseUrl` to be an http or https URL without credentials, query or fragment, got undefined.',
+      ]),
+      [{ payload, baseUrl: 'https://service.example' }, 'Expected `apiKey` to be a string of visible ASCII characters'],
+    ];
+    for (const [options, message] of refused) {
+      expect(() => transferService(options as never), message).toThrow(
+        expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
+      );
+    }
   });
 });

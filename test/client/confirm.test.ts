@@ -3,12 +3,21 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
-import { confirmWith, type Transaction } from 'transfer-callbacks/client';
+import { transferService, type Transaction } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, receiverOf } from '../core/support.js';
-import { gatedClient, hangUp, startKnowing, startQueries, startService, type Reply } from './support.js';
+import {
+  credentials,
+  gatedClient,
+  hangUp,
+  startKnowing,
+  startQueries,
+  startService,
+  type Reply,
+  serviceOf,
+} from './support.js';
 import { containing } from '../support/helpers/containing.js';
-import type { ConfirmOptions } from '../../src/client/confirm.js';
+import type { ConfirmLimits } from '../../src/core/payout-service.js';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -18,22 +27,25 @@ const replying =
   (callback: TransferCallback, changes: Partial<Record<string, unknown>> = {}) =>
   (): Reply => [200, { data: { ...callback.data, ...changes } }];
 
+const confirmOf = (client: Parameters<typeof serviceOf>[0], limits: ConfirmLimits) =>
+  serviceOf(client).makeConfirm?.(limits) ?? expect.fail();
+
 /** Returns a function that confirms the callback of an id, with one query at a time. */
-function confirmInTurn(client: Parameters<typeof confirmWith>[0]) {
-  const confirm = confirmWith(client, { concurrency: 1 });
+function confirmInTurn(client: Parameters<typeof serviceOf>[0]) {
+  const confirm = confirmOf(client, { concurrency: 1 });
   const callback = transferSucceeded();
   return (id: string, { signal } = new AbortController()): Promise<unknown> =>
     confirm({ ...callback, data: { ...callback.data, id } }, { signal });
 }
 
-describe('confirmWith', () => {
+describe('confirm: true', () => {
   test('hands the handler what was read, and nothing of what was posted', async () => {
     const posted = transferSucceeded({ id: 'tr-1', externalId: 'payout-1', walletNumber: '000' });
     const { client, received } = await startQueries(
       replying(posted, { walletNumber: '237670000000', provider: 'read back' }),
     );
     const seen: TransferCallback[] = [];
-    const receiver = receiverOf({ confirm: confirmWith(client), onSuccess: (callback) => seen.push(callback) });
+    const receiver = receiverOf({ service: client, confirm: true, onSuccess: (callback) => seen.push(callback) });
     expect((await receiver.receive(posted)).outcome).toBe('processed');
     expect(seen).toEqual([
       { event: 'transfer.success', data: { ...posted.data, walletNumber: '237670000000', provider: 'read back' } },
@@ -48,12 +60,12 @@ describe('confirmWith', () => {
     [
       'has another currency',
       replying(success, { currency: 'XOF' }),
-      { code: 'UNCONFIRMED', message: containing('with the same currency. ') },
+      { code: 'UNCONFIRMED', message: containing('to confirm the currency of') },
     ],
     [
       'has the amount in another unit, and the ids exchanged',
       replying(success, { amount: 500, id: 'payout-1', externalId: 'tr-1' }),
-      { code: 'UNCONFIRMED', message: containing('with the same id, externalId, amount. ') },
+      { code: 'UNCONFIRMED', message: containing('to confirm the id, externalId, amount of') },
     ],
     [
       'is not as documented',
@@ -64,7 +76,7 @@ describe('confirmWith', () => {
   ])('a transfer that %s is unconfirmed', async (_title, reply, error) => {
     const { client } = await startQueries(reply);
     const onSuccess = vi.fn();
-    const receiver = receiverOf({ confirm: confirmWith(client), onSuccess });
+    const receiver = receiverOf({ service: client, confirm: true, onSuccess });
     expect(await receiver.receive(success)).toMatchObject({ outcome: 'unconfirmed', error });
     expect(onSuccess).not.toHaveBeenCalled();
   });
@@ -76,12 +88,12 @@ describe('confirmWith', () => {
       z.object({ event: z.literal('transfer.failed'), data: z.object({ ...facts, status: z.literal('FAILED') }) }),
     ]);
     const data = { id: 'tr-1', externalId: 'payout-1', status: 'SUCCESS', amount: '5.00', currency: 'XAF' };
-    const { client } = await startQueries(() => [200, data]);
+    const { baseUrl } = await startQueries(() => [200, data]);
     const amounts: string[] = [];
     const receiver = transferCallbackReceiver({
       store: memoryStore(),
-      schema,
-      confirm: confirmWith(client),
+      service: transferService({ ...credentials, baseUrl, payload: schema }),
+      confirm: true,
       onSuccess: (callback) => amounts.push(callback.data.amount),
       onFailed: () => undefined,
     });
@@ -92,7 +104,7 @@ describe('confirmWith', () => {
   test('a callback that reconciliation has just read is not read again', async () => {
     const real = transferSucceeded();
     const { client, received } = await startKnowing({ ...real.data });
-    const receiver = receiverOf({ confirm: confirmWith(client) });
+    const receiver = receiverOf({ service: client, confirm: true });
     expect(await receiver.receive(real, { source: 'reconciliation' })).toMatchObject({ outcome: 'processed' });
     expect(received).toHaveLength(0);
     expect(await receiver.receive(transferSucceeded(), { source: 'queue' })).toMatchObject({ outcome: 'unconfirmed' });
@@ -105,14 +117,14 @@ describe('confirmWith', () => {
     [{ timeoutMs: 2 ** 30 }, 'Expected `timeoutMs` to be a whole number from 1 to 1073741823, got 1073741824.'],
     [{ limit: 1 }, 'Unknown option `limit`; known are concurrency, timeoutMs.'],
   ])('refuses the options %j', (options, message) => {
-    const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
-    expect(() => confirmWith(client, options as ConfirmOptions)).toThrow(
+    const client = serviceOf({ getTransaction: () => Promise.reject(new Error('not asked')) });
+    expect(() => receiverOf({ service: client, confirm: options as ConfirmLimits })).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
     );
   });
 });
 
-describe('the callbacks that confirmWith lets wait', () => {
+describe('the callbacks that confirm lets wait', () => {
   test('are four for each of `concurrency` queries, the next one is BUSY, and none leaves a timer or a listener', async () => {
     fakeClock();
     let running = 0;
@@ -127,7 +139,7 @@ describe('the callbacks that confirmWith lets wait', () => {
         return { ...transferSucceeded({ id }).data };
       },
     };
-    const confirm = confirmWith(client, { concurrency: 3 });
+    const confirm = confirmOf(client, { concurrency: 3 });
     const ids = Array.from({ length: 15 }, (_, index) => `tr-${index}`);
     const deliveries = ids.map((id) => ({ id, signal: new AbortController().signal }));
     const accepted = deliveries.map(({ id, signal }) => confirm(transferSucceeded({ id }), { signal }));
@@ -136,8 +148,8 @@ describe('the callbacks that confirmWith lets wait', () => {
       message: containing('Too many callbacks are waiting to be confirmed.'),
     });
     gate.resolve();
-    const found = (await Promise.all(accepted)) as { callback: TransferCallback }[];
-    expect(found.map(({ callback }) => callback.data.id)).toEqual(ids);
+    const found = (await Promise.all(accepted)) as TransferCallback[];
+    expect(found.map(({ data }) => data.id)).toEqual(ids);
     expect(most).toBe(3);
     expect(vi.getTimerCount()).toBe(0);
     expect(deliveries.flatMap(({ signal }) => getEventListeners(signal, 'abort'))).toEqual([]);
@@ -174,12 +186,12 @@ describe('the callbacks that confirmWith lets wait', () => {
   });
 });
 
-describe('confirmWith and a service that does not respond', () => {
+describe('confirm and a service that does not respond', () => {
   test('the delivery is unconfirmed after timeoutMs, and the slot is free again after as much again', async () => {
     let silent = true;
     const real = transferSucceeded();
     const service = await startService((): Reply => (silent ? () => undefined : [200, { data: real.data }]));
-    const receiver = receiverOf({ confirm: confirmWith(service.client, { concurrency: 1, timeoutMs: 1_000 }) });
+    const receiver = receiverOf({ service: service.client, confirm: { concurrency: 1, timeoutMs: 1_000 } });
 
     const hanging = receiver.receive(transferSucceeded());
     await vi.waitUntil(() => service.received.length === 1);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { catchError, credentials, hangUp, refusal, request, startService, type Reply } from './support.js';
 import { later } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
@@ -208,12 +208,12 @@ describe('the outcome of createTransfer', () => {
     ['nothing', undefined, { message: 'undefined' }],
   ])('a fetch that rejects with %s is an outcome unknown', async (_title, reason, cause) => {
     const fetch = vi.fn<typeof globalThis.fetch>().mockRejectedValue(reason);
-    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    const client = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
     expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause });
   });
 
   test('a fetch that resolves with a response of no server is an outcome unknown', async () => {
-    const client = transferClient({
+    const client = transferService({
       ...credentials,
       baseUrl: 'http://127.0.0.1:9',
       fetch: () => Promise.resolve(Response.error()),
@@ -223,7 +223,7 @@ describe('the outcome of createTransfer', () => {
 
   test('a fetch that ignores its signal holds nobody up', async () => {
     const fetch: typeof globalThis.fetch = () => new Promise(() => undefined);
-    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch, timeoutMs: 50 });
+    const client = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch, timeoutMs: 50 });
     expect(await catchError(client.createTransfer(request))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       cause: expect.objectContaining({ name: 'TimeoutError' }) as unknown,

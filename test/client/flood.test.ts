@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferCallbackListener, type TransferCallback, type TransferCallbackOutcome } from 'transfer-callbacks';
-import { confirmWith } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
@@ -23,7 +22,7 @@ async function startSlowService(ms: number, known: TransferCallback) {
   return { client: service.client, queries };
 }
 
-describe('confirmWith under a flood of forged callbacks', () => {
+describe('confirm under a flood of forged callbacks', () => {
   // 100 forged callbacks a second, a service of 200 ms a query that can respond to 40, and the attempts of the real
   // callback 1.2 s apart, for 30 s and more.
   test('the real callback is processed within its four attempts, and `concurrency` limits the queries', async () => {
@@ -32,7 +31,8 @@ describe('confirmWith under a flood of forged callbacks', () => {
     const outcomes: TransferCallbackOutcome[] = [];
     const onSuccess = vi.fn();
     const receiver = receiverOf({
-      confirm: confirmWith(client),
+      service: client,
+      confirm: true,
       handlerTimeoutMs: 4_000,
       onSuccess,
       onOutcome: (outcome) => outcomes.push(outcome),

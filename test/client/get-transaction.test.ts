@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { transferClient, type Transaction } from 'transfer-callbacks/client';
+import { transferService, type Transaction } from 'transfer-callbacks/client';
 import { fakeClock } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
 import { catchError, credentials, hangUp, refusal, startService, transaction } from './support.js';
@@ -124,7 +124,7 @@ describe('getTransaction, where the service fails,', () => {
     const at: number[] = [];
     const respond = (): Response => (responses[at.push(performance.now()) - 1] ?? Response.error)();
     const fetch = (): Promise<Response> => Promise.resolve(respond());
-    const query = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch }).getTransaction('tr-1');
+    const query = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch }).getTransaction('tr-1');
     await vi.advanceTimersByTimeAsync(20_000);
     return { pauses: at.slice(1).map((ms, index) => ms - (at[index] ?? 0)), read: await query };
   }
@@ -152,7 +152,7 @@ describe('getTransaction, where the service fails,', () => {
       controller.abort(reason);
       return Promise.reject(new Error('down'));
     });
-    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    const client = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
     await expect(client.getTransaction('tr-1', { signal: controller.signal })).rejects.toBe(reason);
     expect(fetch).toHaveBeenCalledOnce();
   });
@@ -163,7 +163,7 @@ describe('getTransaction, where the service fails,', () => {
     const { signal } = new AbortController();
     const responses = [busy(), found];
     const fetch = (): Promise<Response> => Promise.resolve((responses.shift() ?? found)());
-    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    const client = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
     const query = client.getTransaction('tr-1', { signal });
     await vi.advanceTimersByTimeAsync(1_000);
     await query;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { catchError, credentials, request, startService, transaction } from './support.js';
 import { containing } from '../support/helpers/containing.js';
 
@@ -63,7 +63,7 @@ describe('a long response', () => {
     const middle = text.indexOf('é') + 1;
     const chunks = [text.subarray(0, middle), text.subarray(middle)];
     const fetch = () => Promise.resolve(new Response(ReadableStream.from(chunks)));
-    const client = transferClient({ ...credentials, baseUrl: 'https://service.example', fetch });
+    const client = transferService({ ...credentials, baseUrl: 'https://service.example', fetch });
     expect(await client.getTransaction('tr-1')).toEqual({ ...transaction, provider: 'é' });
   });
 
@@ -104,7 +104,7 @@ describe('a request that fetch rejects', () => {
 
   test('is not repeated for a port that fetch blocks, and nothing was sent', async () => {
     const fetch = vi.fn(globalThis.fetch);
-    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:6000', fetch });
+    const client = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:6000', fetch });
     for (const call of [client.getTransaction('tr-1'), client.createTransfer(request)]) {
       expect(await catchError(call)).toMatchObject({
         code: 'INVALID_ARGUMENT',
@@ -116,7 +116,7 @@ describe('a request that fetch rejects', () => {
 });
 
 test('a global fetch that is replaced after the client was made is used', async () => {
-  const client = transferClient({ ...credentials, baseUrl: 'https://service.example' });
+  const client = transferService({ ...credentials, baseUrl: 'https://service.example' });
   vi.spyOn(globalThis, 'fetch').mockImplementation(() => Promise.resolve(Response.json(transaction)));
   expect(await client.getTransaction('tr-1')).toEqual(transaction);
 });

@@ -2,17 +2,21 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { inspect } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
 import {
-  transferClient,
+  transferService,
   TransferClientError,
   type PendingTransfer,
   type Transaction,
-  type TransferClient,
+  type TransferService,
 } from 'transfer-callbacks/client';
-import type { TransferCallback } from 'transfer-callbacks';
+import type { TransferCallback, TransferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later } from '../core/support.js';
 import { serve } from '../support/servers/serve.js';
-import type { TransferClientOptions } from '../../src/client/client.js';
+import { toAsk, type TransferServiceOptions } from '../../src/client/service/transfer.js';
+import { withAsk } from '../../src/client/confirm.js';
+import { seemsFinal } from '../../src/client/open-status.js';
+import { documentedService } from '../../src/core/documented.js';
+import type { PayoutService } from '../../src/core/payout-service.js';
 
 export const credentials = { apiKey: 'key-1', apiSecret: 'a-secret-that-must-not-be-seen' };
 
@@ -41,7 +45,7 @@ export type Reply =
 interface Service {
   readonly baseUrl: string;
   readonly received: Received[];
-  readonly client: TransferClient;
+  readonly client: TransferService;
 }
 
 /** A reply of a service that breaks the connection. */
@@ -53,7 +57,7 @@ export const hangUp: Reply = (response) => response.destroy();
  */
 export async function startService(
   replies: readonly Reply[] | ((received: Received) => Reply),
-  options: Partial<TransferClientOptions> = {},
+  options: Partial<TransferServiceOptions> = {},
 ): Promise<Service> {
   const received: Received[] = [];
 
@@ -78,13 +82,13 @@ export async function startService(
 
   const { url, close } = await serve((request, response) => void respond(request, response));
   onTestFinished(close);
-  return { baseUrl: url, received, client: transferClient({ baseUrl: url, ...credentials, ...options }) };
+  return { baseUrl: url, received, client: transferService({ baseUrl: url, ...credentials, ...options }) };
 }
 
 /** The same, for queries: `reply` gets the id that is asked for. */
 export function startQueries(
   reply: (id: string) => Reply,
-  options: Partial<TransferClientOptions> = {},
+  options: Partial<TransferServiceOptions> = {},
 ): Promise<Service> {
   return startService(({ url = '' }) => reply(decodeURIComponent(url.slice('/transactions/'.length))), options);
 }
@@ -129,6 +133,22 @@ export async function catchError(call: Promise<unknown>): Promise<TransferClient
   expect(inspect(error, { depth: null, showHidden: true })).not.toContain(credentials.apiSecret);
   return error as TransferClientError;
 }
+
+/** The documented service, with a query of a test. It may resolve with anything. */
+export function serviceOf({ getTransaction }: { getTransaction: (id: string, options: Signalled) => unknown }) {
+  const ask = toAsk({ getTransaction: getTransaction as TransferService['getTransaction'] });
+  return { ...withAsk(documentedService(), ask), seemsFinal };
+}
+
+interface Signalled {
+  readonly signal: AbortSignal;
+}
+
+/** The receiver, with this service to ask. */
+export const serving = <R extends Pick<TransferCallbackReceiver, 'receive'>>(receiver: R, service: PayoutService) => ({
+  ...receiver,
+  options: { ...(receiver as { options?: object }).options, service },
+});
 
 /** A client whose queries wait for `openAll`. `read` are the ids, in the order of the queries. */
 export function gatedClient() {

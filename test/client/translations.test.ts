@@ -1,9 +1,9 @@
 // Your own code that translates what the documented service has responded: `readTransaction` and `schema`.
 import { expect, test } from 'vitest';
 import { memoryStore, transferCallbackReceiver, type transferCallbackSchema } from 'transfer-callbacks';
-import { confirmWith, inspectTransfer, reconcileTransfers, type Transaction } from 'transfer-callbacks/client';
+import { inspectTransfer, reconcileTransfers, type Transaction } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import type { TransferClientOptions } from '../../src/client/client.js';
+import type { TransferServiceOptions } from '../../src/client/service/transfer.js';
 import { containing } from '../support/helpers/containing.js';
 import { startQueries, transfers } from './support.js';
 
@@ -20,7 +20,7 @@ const breakFor = <Given, Made>(toId: (given: Given) => string, broken: () => unk
   return (given: Given): Made => (Number(toId(given).slice(3)) < 12 ? (broken() as Made) : make(given));
 };
 
-const faults: [fault: string, options: Partial<TransferClientOptions>, message: string][] = [
+const faults: [fault: string, options: Partial<TransferServiceOptions>, message: string][] = [
   [
     'a readTransaction that throws',
     { readTransaction: breakFor((body) => find(body).id, bug, find) },
@@ -56,40 +56,26 @@ test.each(faults)(
     const { client } = await startQueries((id) => [200, { data: transferSucceeded({ id }).data }], options);
     const receiver = transferCallbackReceiver({
       ...{ store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined, logger: false },
-      confirm: confirmWith(client),
+      service: client,
+      confirm: true,
     });
-    const report = await reconcileTransfers({ client, receiver, pending: transfers(15), concurrency: 1 });
+    const report = await reconcileTransfers({ receiver, pending: transfers(15), concurrency: 1 });
     expect(report).toMatchObject({ processed: 3, failed: 12, stopped: undefined });
     const error = { code: 'UNREADABLE_RESPONSE', message: containing(message) };
     expect(report.problems[0]).toMatchObject({ id: 'tr-0', error });
     expect(await receiver.receive(transferSucceeded({ id: 'tr-0' }))).toMatchObject({ outcome: 'unconfirmed', error });
-    const inspection = await inspectTransfer({ client, receiver, id: 'tr-0' });
+    const inspection = await inspectTransfer({ receiver, id: 'tr-0' });
     expect(inspection).toMatchObject({ verdict: 'undecided', service: { state: 'unread', error } });
   },
 );
-
-test('a client of your own that resolves with nothing is not taken for an outage', async () => {
-  const client = {
-    getTransaction: (id: string) => Promise.resolve((id === 'tr-14' ? transferSucceeded({ id }).data : null) as never),
-  };
-  const receiver = transferCallbackReceiver({ ...handlers, store: memoryStore(), confirm: confirmWith(client) });
-  const report = await reconcileTransfers({ client, receiver, pending: transfers(15), concurrency: 1 });
-  expect(report).toMatchObject({ processed: 1, failed: 14, stopped: undefined });
-  const error = {
-    code: 'UNREADABLE_RESPONSE',
-    message: containing('Expected the client to read a transaction, got null.'),
-  };
-  expect(report.problems[0]).toMatchObject({ error });
-  expect(await receiver.receive(transferSucceeded({ id: 'tr-0' }))).toMatchObject({ outcome: 'unconfirmed', error });
-});
 
 test.each([
   ['throws', bug],
   ['rejects', () => Promise.reject(new Error('late'))],
 ])('a schema that %s is not taken for an outage', async (_, validate) => {
-  const { client } = await startQueries((id) => [200, { data: transferSucceeded({ id }).data }]);
-  const schema = { '~standard': { validate } } as unknown as typeof transferCallbackSchema;
-  const receiver = transferCallbackReceiver({ ...handlers, store: memoryStore(), schema });
-  const report = await reconcileTransfers({ client, receiver, pending: transfers(12), concurrency: 1 });
+  const payload = { '~standard': { validate } } as unknown as typeof transferCallbackSchema;
+  const { client } = await startQueries((id) => [200, { data: transferSucceeded({ id }).data }], { payload });
+  const receiver = transferCallbackReceiver({ ...handlers, store: memoryStore(), service: client });
+  const report = await reconcileTransfers({ receiver, pending: transfers(12), concurrency: 1 });
   expect(report).toMatchObject({ failed: 12, stopped: undefined, problems: { 0: { error: { code: 'NOT_HANDLED' } } } });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { memoryStore, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
+import { memoryStore, type HandlerContext } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
@@ -9,7 +9,7 @@ beforeEach(fakeClock);
 test('close lets running handlers finish and refuses new deliveries', async () => {
   const work = later();
   const logger = recordingLogger();
-  const confirm = vi.fn((callback: TransferCallback) => callback);
+  const confirm = vi.fn(() => true);
   const receiver = receiverOf({ logger, confirm, onSuccess: () => work.promise });
   const running = receiver.receive(transferSucceeded());
   await vi.advanceTimersByTimeAsync(0);

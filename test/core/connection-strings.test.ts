@@ -18,11 +18,10 @@ import {
   urlToken,
 } from 'transfer-callbacks';
 import {
-  confirmWith,
   defineService,
   reconcileTransfer,
   reconcileTransfers,
-  transferClient,
+  transferService,
   inspectTransfer,
 } from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
@@ -44,11 +43,12 @@ const secrets = [
 
 const fitting = (): unknown => () => ({});
 const receiverOptions = { store: memoryStore(), onSuccess: fitting(), onFailed: fitting(), logger: false };
-const client = { getTransaction: fitting() };
-const names = 'id client store receiver retentionMs storeTimeoutMs signal';
+const credentials = { baseUrl: 'https://example.com', apiKey: 'a', apiSecret: 'b' };
+const asked = transferService(credentials);
+const names = 'id receiver signal';
 const times = 'verifyTimeoutMs confirmTimeoutMs inFlightWaitMs leaseMs handlerTimeoutMs storeTimeoutMs retentionMs';
-const receiver = `store onSuccess onFailed onReversed onOther service confirm schema onOutcome logger ${times}`;
-const pass = 'client receiver pending minAgeMs concurrency queriesPerSecond limit cursor signal onProgress schema';
+const receiver = `store onSuccess onFailed onReversed onOther service confirm onOutcome logger ${times}`;
+const pass = 'receiver pending minAgeMs concurrency queriesPerSecond limit cursor signal onProgress schema';
 const definition = 'payload read states verify query baseUrl timeoutMs fetch';
 // Without `host`, for which the system is asked: see sandbox/test/service.
 const sandbox =
@@ -76,12 +76,11 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['ipAllowList', ipAllowList, [['127.0.0.1']], ''],
   ['an entry of ipAllowList', (entry) => ipAllowList([entry]), ['127.0.0.1'], ''],
   ['RetryLater', (...given) => new RetryLater(...given), ['why', {}], 'retryAfterMs'],
-  ['transferClient', transferClient, [{ baseUrl: 'https://example.com', apiKey: 'a', apiSecret: 'b' }], 'baseUrl apiKey apiSecret timeoutMs fetch readTransaction'],
-  ['confirmWith', confirmWith, [client, {}], 'concurrency timeoutMs'],
+  ['transferService', transferService, [credentials], 'payload baseUrl apiKey apiSecret timeoutMs fetch readTransaction'],
   ['defineService', defineService, [{ read: fitting(), states: { paid: 'SUCCESS', bounced: 'FAILED' } }], definition],
-  ['reconcileTransfers', reconcileTransfers, [{ client, receiver: receiverOf(), pending: [] }], pass],
-  ['reconcileTransfer', reconcileTransfer, [{ client, receiver: receiverOf(), id: 'a' }], 'id client receiver signal'],
-  ['inspectTransfer', inspectTransfer, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],
+  ['reconcileTransfers', reconcileTransfers, [{ receiver: receiverOf({ service: asked }), pending: [] }], pass],
+  ['reconcileTransfer', reconcileTransfer, [{ receiver: receiverOf({ service: asked }), id: 'a' }], 'id receiver signal'],
+  ['inspectTransfer', inspectTransfer, [{ id: 'a', receiver: receiverOf() }], names],
   ['prometheusMetrics', prometheusMetrics, [{}], 'Counter Gauge Histogram registers'],
   ['openTelemetryMetrics', openTelemetryMetrics, [{}], 'createCounter'],
   ['transferSandbox', async (...given) => (await transferSandbox(...given)).close(), [{}], sandbox],

@@ -39,7 +39,7 @@ describe('inspect', () => {
     const receiver = receiverOf({
       store: { ...store, read: () => Promise.resolve({ state: 'free' }) },
       storeTimeoutMs: 200,
-      confirm: (callback) => (callback.data.id === 'confirming' ? confirmed.promise : callback),
+      confirm: (callback) => (callback.data.id === 'confirming' ? confirmed.promise : true),
       onSuccess: ({ data }) => (data.id === 'running' ? ends.promise : undefined),
       onFailed: () => Promise.reject(new Error('no')),
     });
@@ -56,9 +56,8 @@ describe('inspect', () => {
   });
 
   test('a handler that has lost its lease is shown until it ends, also beside a copy that is being confirmed', async () => {
-    const confirmed = later<TransferCallback>();
-    const confirm = vi.fn((callback: TransferCallback) => Promise.resolve(callback));
-    confirm.mockReturnValueOnce(confirmed.promise);
+    const confirmed = later<true>();
+    const confirm = vi.fn(() => Promise.resolve(true)).mockReturnValueOnce(confirmed.promise);
     const ends = later();
     let signal: AbortSignal | undefined;
     const store = storeWith({ transactional: true, granted: () => ({ renew: () => Promise.resolve(false) }) });
@@ -80,7 +79,7 @@ describe('inspect', () => {
     ends.resolve();
     await delivery;
     expect((await receiver.inspect(callback.data.id)).here).toBeUndefined();
-    confirmed.resolve(callback);
+    confirmed.resolve(true);
     await copy;
   });
 

@@ -1,5 +1,5 @@
 import { memoryStore, type ClaimRequest } from 'transfer-callbacks';
-import { confirmWith } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test } from 'vitest';
 import { collectGarbage } from '../support/helpers/collect-garbage.js';
@@ -50,8 +50,10 @@ describe('of each name or id of 100 kB that a sender has chosen less than 3 kB i
     await settle(0);
   });
 
-  test('by `confirmWith`, for the callbacks that it has refused for want of time', async () => {
-    const confirm = confirmWith({ getTransaction: () => new Promise<never>(() => undefined) }, { concurrency: 1 });
+  test('by `confirm`, for the callbacks that it has refused for want of time', async () => {
+    const keys = { baseUrl: 'http://service.example', apiKey: 'key', apiSecret: 'secret' };
+    const { makeConfirm } = transferService({ ...keys, fetch: () => new Promise<never>(() => undefined) });
+    const confirm = makeConfirm?.({ concurrency: 1 }) ?? expect.fail();
     const callback = transferSucceeded();
     const { signal } = new AbortController();
     const refuse = (id: string) => confirm({ ...callback, data: { ...callback.data, id } }, { signal });

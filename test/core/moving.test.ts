@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
-import { defineService } from 'transfer-callbacks/client';
+import { defineService, transferService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { reversingReceiver } from '../support/helpers/reversing.js';
 
@@ -27,7 +27,7 @@ test('a copy of what was handled under a schema that converts amounts is a dupli
   const handler = vi.fn();
   const handlers = { store: memoryStore(), onSuccess: handler, onFailed: handler, logger: false } as const;
   const callback = transferSucceeded({ amount: 1_999 });
-  const before = transferCallbackReceiver({ ...handlers, schema });
+  const before = transferCallbackReceiver({ ...handlers, service: transferService({ payload: schema }) });
   expect(await before.receive(callback)).toMatchObject({ outcome: 'processed' });
   for (const [unit, outcome] of [[100, 'duplicate'] as const, [1, 'conflict'] as const]) {
     const after = transferCallbackReceiver({ ...handlers, service: readIn(unit) });
@@ -43,9 +43,10 @@ test('a reversal that onOther has handled is handled once more, by onReversed', 
   const callback = { event: 'payout.returned', data: { id: 'tr-1', externalId: 'p-1' } };
   const before = transferCallbackReceiver({
     ...{ store, logger: false as const, onSuccess: note('success'), onFailed: note('failed'), onOther: note('other') },
-    schema: z
-      .looseObject({ data: z.looseObject({ id: z.string() }) })
-      .transform(({ data }) => ({ event: 'other' as const, type: 'payout.returned', data })),
+    service: defineService({
+      read: ({ event, data }: typeof callback) => ({ ...data, state: event }),
+      states: { 'payout.paid': 'SUCCESS', 'payout.failed': 'FAILED', 'payout.returned': 'OTHER' },
+    }),
   });
   expect(await before.receive(callback)).toMatchObject({ outcome: 'processed' });
   const { receiver, ran } = reversingReceiver(store);

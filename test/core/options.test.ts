@@ -12,7 +12,6 @@ const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: (
 const whole = (from: number, to: number): string => `a whole number from ${from} to ${to}`;
 const aStore = 'a store, such as pgStore(pool), redisStore(client), or memoryStore() in a test';
 const aLogger = 'false or an object with warn and error';
-const aSchema = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
 
 test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ store: undefined }, aStore, 'undefined'],
@@ -20,12 +19,17 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ store: Symbol('store') }, aStore, 'a symbol'],
   [{ onSuccess: undefined }, 'a function', 'undefined'],
   [{ onFailed: 'refund' }, 'a function', '"refund"'],
-  [{ onOther: 'log' }, 'a function', '"log"'],
-  [{ confirm: true }, 'a function: this service has no `query` to ask', 'true'],
-  [{ confirm: 'read' }, 'a function', '"read"'],
+  [{ onOther: 'log' }, 'left out, because no state of the service is OTHER', '"log"'],
+  [{ confirm: true }, 'a function, because the `service` cannot be asked', 'true'],
+  [{ confirm: { concurrency: 2 } }, 'a function, because the `service` cannot be asked', 'an object'],
+  [{ confirm: undefined }, 'true, false, { concurrency, timeoutMs } or a function', 'undefined'],
+  [
+    { service: undefined },
+    'made by `transferService` or `defineService`, or left out for the documented service',
+    'undefined',
+  ],
+  [{ confirm: 'read' }, 'true, false, { concurrency, timeoutMs } or a function', '"read"'],
   [{ onOutcome: [] }, 'a function', 'an array'],
-  [{ schema: {} }, aSchema, 'an object'],
-  [{ schema: null }, aSchema, 'null'],
   [{ logger: { warn: () => undefined } }, aLogger, 'an object'],
   [{ logger: () => undefined }, aLogger, 'a function'],
   [{ inFlightWaitMs: -1 }, whole(0, 2_147_481_647), '-1'],
@@ -78,6 +82,11 @@ test.each(['onSuccess', 'onFailed', 'onReversed', 'onOther'])(
     expect(await make(handler).receive({ state: name })).toMatchObject({ outcome: 'handler_failed' });
   },
 );
+
+test('confirm: false is a switch that is off', () => {
+  const receiver = transferCallbackReceiver({ ...required, confirm: false });
+  expect(receiver.options.confirm).toBeUndefined();
+});
 
 test.each([undefined, null, () => undefined])('options that are no object are refused: %o', (options) => {
   expect(thrownBy(() => transferCallbackReceiver(options as never))).toMatchObject({ option: 'options' });

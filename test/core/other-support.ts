@@ -1,7 +1,12 @@
 import { vi } from 'vitest';
-import type { z } from 'zod/v4';
-import { memoryStore, transferCallbackReceiver, type Logger, type TransferCallbackOutcome } from 'transfer-callbacks';
-import { withOthers } from './support.js';
+import {
+  memoryStore,
+  transferCallbackReceiver,
+  type Logger,
+  type PayoutService,
+  type TransferCallbackOutcome,
+} from 'transfer-callbacks';
+import { otherService } from './support.js';
 
 /** An event of `onOther`. */
 export const paid = {
@@ -9,12 +14,11 @@ export const paid = {
   data: { id: '7', status: 'SUCCESS', amount: 1_000, currency: 'XAF', reference: 'deposit-1' },
 };
 
-export type OnOther = NonNullable<
-  Parameters<typeof transferCallbackReceiver<z.output<typeof withOthers>>>[0]['onOther']
->;
+type Event = typeof otherService extends PayoutService<infer E> ? E : never;
+export type OnOther = NonNullable<Parameters<typeof transferCallbackReceiver<Event>>[0]['onOther']>;
 
 /** Makes a receiver of all events. Its `confirm` counts as a failure. */
-export function otherReceiver(onOther?: OnOther, logger: false | Logger = false) {
+export function otherReceiver(onOther: OnOther = vi.fn(), logger: false | Logger = false) {
   const unexpected = vi.fn(() => {
     throw new Error('no');
   });
@@ -22,12 +26,12 @@ export function otherReceiver(onOther?: OnOther, logger: false | Logger = false)
   const ended: TransferCallbackOutcome[] = [];
   const receiver = transferCallbackReceiver({
     store: memoryStore(),
-    schema: withOthers,
+    service: otherService,
     onSuccess: handler,
     onFailed: handler,
-    confirm: (callback, { source }) => (source === 'confirmed' ? callback : unexpected()),
+    confirm: (_callback, { source }) => source === 'confirmed' || unexpected(),
     // Without it the receiver takes none of these events.
-    onOther: onOther as never,
+    onOther: onOther,
     onOutcome: (outcome) => ended.push(outcome),
     handlerTimeoutMs: 700,
     logger,

@@ -1,5 +1,6 @@
 import type { Logger, TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { transferService } from 'transfer-callbacks/client';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { toResponse } from '../../src/http/responses.js';
@@ -69,9 +70,9 @@ test.each(strange)('%s in a text of a sender is printable wherever it is shown',
   };
   for (const name of ['outcome', 'forgotten']) listen(`transfer-callbacks:${name}`, show);
   for (const name of ['confirm', 'handle']) listen(`tracing:transfer-callbacks:${name}:start`, show);
-  const confirm = vi.fn((callback: TransferCallback) => callback);
+  const confirm = vi.fn<(callback: TransferCallback) => true>(() => true);
   const onSuccess = vi.fn();
-  const receiver = receiverOf({ logger, onOutcome, schema, confirm, onSuccess });
+  const receiver = receiverOf({ logger, onOutcome, service: transferService({ payload: schema }), confirm, onSuccess });
 
   const callback = transferSucceeded({ externalId: given, currency: given, amount: given as never });
   Object.assign(callback.data, { timestamp: given });

@@ -1,5 +1,4 @@
 import { expect, test, vi } from 'vitest';
-import { Queried } from '../../src/core/input.js';
 import { containing } from '../support/helpers/containing.js';
 import { announced, serve, states } from './service-support.js';
 
@@ -61,15 +60,15 @@ test('what was queried is read as a callback, and an event of onOther does not c
     externalId: id,
   });
   const withOther = { read, query, states: { ...states, charge: 'OTHER' } };
-  const confirmWithQueried = (callback: unknown) => {
-    const confirm = () => new Queried(callback);
+  const confirmBy = (callback: unknown) => {
+    const confirm = () => callback;
     return serve(withOther, { confirm, onOther: () => undefined }).receive({ data: { id: 7, status: 'payout.paid' } });
   };
-  expect(await confirmWithQueried({ event: 'any', data: { id: 7, status: 'payout.paid' } })).toMatchObject({
+  expect(await confirmBy({ event: 'any', data: { id: 7, status: 'payout.paid' } })).toMatchObject({
     outcome: 'processed',
   });
-  expect(await confirmWithQueried({ id: 7, status: 'payout.paid' })).toMatchObject({ outcome: 'unconfirmed' });
-  expect(await confirmWithQueried({ data: { id: 7, status: 'charge' } })).toMatchObject({
+  expect(await confirmBy({ id: 7, status: 'payout.paid' })).toMatchObject({ outcome: 'unconfirmed' });
+  expect(await confirmBy({ data: { id: 7, status: 'charge' } })).toMatchObject({
     outcome: 'unconfirmed',
     error: { code: 'UNCONFIRMED', message: containing('The transfer that was read is no callback: It is not final.') },
   });

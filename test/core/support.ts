@@ -9,14 +9,23 @@ import {
   type ReceiverOptions,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
+import { defineService } from 'transfer-callbacks/client';
 
-/** The documented schema, and two other events. */
-export const withOthers = z.union([
-  transferCallbackSchema,
-  z
-    .looseObject({ type: z.enum(['charge.paid', 'payout.pending']), data: z.looseObject({ id: z.string() }) })
-    .transform((given) => ({ event: 'other' as const, ...given })),
-]);
+/** The documented callbacks, and two other events. */
+export const otherService = defineService({
+  payload: z.union([
+    transferCallbackSchema,
+    z.looseObject({ type: z.enum(['charge.paid', 'payout.pending']), data: z.looseObject({ id: z.string() }) }),
+  ]),
+  read(payload) {
+    const { id, ...data } = payload.data as { id: string; externalId?: string; amount?: number; currency?: string };
+    return { ...data, id, state: 'type' in payload ? payload.type : payload.event };
+  },
+  states: {
+    ...{ 'transfer.success': 'SUCCESS', 'transfer.failed': 'FAILED' },
+    ...{ 'charge.paid': 'OTHER', 'payout.pending': 'OTHER' },
+  },
+});
 
 type Given = Partial<Omit<ReceiverOptions, 'onOther'>> & { onOther?: unknown };
 

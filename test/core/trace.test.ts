@@ -25,7 +25,7 @@ function listenToTraces(): { name: string; phase: Phase; context: Context }[] {
   return events;
 }
 
-const confirm = (callback: TransferCallback): TransferCallback => callback;
+const confirm = (callback: TransferCallback): TransferCallback => structuredClone(callback);
 
 test('a delivery is traced from its arrival to its outcome, with its name in every context', async () => {
   const events = listenToTraces();

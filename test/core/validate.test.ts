@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { z } from 'zod/v4';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { transferService } from 'transfer-callbacks/client';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
@@ -46,7 +47,7 @@ test.each<[string, unknown, object]>([
 ])('the log names an invalid callback whose ids are %s', async (_where, callback, ids) => {
   const logger = recordingLogger();
   const schema = z.object({ event: z.literal('paid') }) as never;
-  const outcome = await receiverOf({ schema, logger }).receive(callback);
+  const outcome = await receiverOf({ service: transferService({ payload: schema }), logger }).receive(callback);
   for (const fields of [outcome, logger.lines[0]?.details ?? {}]) {
     const named = Object.entries(fields).filter(([name]) => name === 'id' || name === 'externalId');
     expect(Object.fromEntries(named)).toStrictEqual(ids);
@@ -62,7 +63,10 @@ test('the log names the field behind a union, or a union in it, of the branch wh
   const others = z.object({ kind: z.literal('customer.created') });
   for (const schema of [one, z.union([one, others]), z.union([others, z.union([others, one])])] as never[]) {
     const issuesOf = async (callback: object) => {
-      const outcome = await receiverOf({ schema, logger: recordingLogger() }).receive(callback);
+      const outcome = await receiverOf({
+        service: transferService({ payload: schema }),
+        logger: recordingLogger(),
+      }).receive(callback);
       return outcome.outcome === 'invalid' ? outcome.issues.map(({ path }) => path.join('.')) : [];
     };
     expect(await issuesOf({ kind: 'payout.paid', data: { id: 7, amount: 5 } })).toEqual(['data.id']);
@@ -84,7 +88,9 @@ test('a callback is invalid when the schema throws', async () => {
   const schema = transferCallbackSchema.refine(() => {
     throw error;
   });
-  expect(await receiverOf({ schema }).receive(transferSucceeded())).toMatchObject({
+  expect(
+    await receiverOf({ service: transferService({ payload: schema }) }).receive(transferSucceeded()),
+  ).toMatchObject({
     outcome: 'invalid',
     error,
     issues: [{ path: [], message: 'The schema failed' }],
@@ -102,7 +108,12 @@ test('a callback is invalid when reading it throws, and the receiver can be clos
 test('an issue inside a list has the number of its entry', async () => {
   const schema = z.object({ data: z.object({ fees: z.array(z.number()) }) }) as never;
   const { event, data } = transferSucceeded();
-  expect(await receiverOf({ schema }).receive({ event, data: { ...data, fees: [5, 'x'] } })).toMatchObject({
+  expect(
+    await receiverOf({ service: transferService({ payload: schema }) }).receive({
+      event,
+      data: { ...data, fees: [5, 'x'] },
+    }),
+  ).toMatchObject({
     issues: [{ path: ['data', 'fees', 1] }],
   });
 });

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { transferService } from 'transfer-callbacks/client';
 import { fakeClock, later, never, receiverOf } from './support.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { containing } from '../support/helpers/containing.js';
@@ -34,7 +35,7 @@ test('what is wrong with the app is in the outcome, although the sender is refus
   const schema = z.unknown().transform(() => {
     throw error;
   }) as never;
-  const receiver = receiverOf({ schema });
+  const receiver = receiverOf({ service: transferService({ payload: schema }) });
   expect(await receiver.receive(transferSucceeded(), { verify: () => false })).toMatchObject({
     outcome: 'unauthorized',
     error,

@@ -2,6 +2,7 @@ import { compileFunction } from 'node:vm';
 import ts from 'typescript';
 import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { transferService } from 'transfer-callbacks/client';
 import { expect, test } from 'vitest';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
 import { findBlocks, listFiles, pages, readText, type Block } from './pages.js';
@@ -58,7 +59,12 @@ const callbacks = [transferSucceeded(), transferFailed()];
 /** Resolves with whether a receiver with the schema handles each of the callbacks. */
 async function handlesAll(schema: StandardSchema<TransferCallback>): Promise<boolean> {
   const handlers = { onSuccess: () => undefined, onFailed: () => undefined };
-  const receiver = transferCallbackReceiver({ store: memoryStore(), schema, ...handlers, logger: false });
+  const receiver = transferCallbackReceiver({
+    store: memoryStore(),
+    service: transferService({ payload: schema }),
+    ...handlers,
+    logger: false,
+  });
   const outcomes = await Promise.all(callbacks.map((callback) => receiver.receive(callback)));
   return outcomes.every(({ outcome }) => outcome === 'processed');
 }

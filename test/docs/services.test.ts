@@ -67,7 +67,7 @@ test('the example of docs/services.md handles what its service sends, and asks i
 
 test('docs/services.md has a row and samples for each definition, and a source for each service', () => {
   const definitions = listFiles('examples/services', '.ts').map((path) => path.slice('examples/services/'.length, -3));
-  const linked = [...page.text.matchAll(/^\| .*\(\.\.\/examples\/services\/(\w+)\.ts\)/gm)].map(([, name]) => name);
+  const linked = findTable(page, 'service, definition').map(([cell = '']) => /services\/(\w+)\.ts/.exec(cell)?.[1]);
   expect(linked.sort()).toEqual(definitions.sort());
   expect(definitions.filter((name) => !isThere(`examples/services/payloads/${name}.json`))).toEqual([]);
 });

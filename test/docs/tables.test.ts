@@ -94,7 +94,7 @@ test('docs/handlers.md lists each option of the receiver and of HTTP, with its d
 test.each([
   ['docs/handlers.md', 'field', 'core/options', 'HandlerContext'],
   ['docs/stores.md', 'option', 'stores/sql/options', 'SqlStoreOptions'],
-  ['docs/reconciliation.md', 'option of `confirmWith`', 'client/confirm', 'ConfirmOptions'],
+  ['docs/reconciliation.md', 'option of `confirm`', 'core/payout-service', 'ConfirmLimits'],
   ['docs/reconciliation.md', 'option of `reconcileTransfers`', 'client/reconcile/reconcile', 'ReconcileOptions'],
   ['sandbox/README.md', 'option of `deliver`', '../sandbox/src/deliver/deliver', 'DeliverOptions'],
   ['sandbox/README.md', 'option of `transferSandbox`', '../sandbox/src/service/options', 'TransferSandboxOptions'],

@@ -8,9 +8,9 @@ import { readText } from '../docs/pages.js';
 import { serve } from '../support/servers/serve.js';
 
 export type Status = 'SUCCESS' | 'FAILED' | 'REVERSED';
-export type ServiceCallback = Exclude<
-  ServiceEvent<{ state: string; id: string; externalId: string }, Status>,
-  { event: 'other' }
+export type ServiceCallback = ServiceEvent<
+  { state: string; id: string; externalId: string },
+  { paid: 'SUCCESS'; bounced: 'FAILED'; returned: 'REVERSED' }
 >;
 type Kind = 'success' | 'failed' | 'reversed' | 'pending' | 'ignored';
 

@@ -5,9 +5,9 @@ import { inspect } from 'node:util';
 import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
 import {
   reconcileTransfers,
-  transferClient,
+  transferService,
   type PendingTransfer,
-  type TransferClient,
+  type TransferService,
 } from 'transfer-callbacks/client';
 import { transferScenarios } from 'transfer-sandbox';
 import { afterAll, expect, test, vi } from 'vitest';
@@ -15,7 +15,7 @@ import { forkApp, kill } from '../support/programs/child.js';
 import { effectsOn, payerOptions } from '../support/programs/payer.js';
 import { freePort } from '../support/servers/port.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
-import type { TransferClientOptions } from '../../src/client/client.js';
+import type { TransferServiceOptions } from '../../src/client/service/transfer.js';
 import type { SandboxTransfer } from '../../sandbox/src/service/history.js';
 
 // The service, the merchant and the creator of the transfers, in three processes.
@@ -44,7 +44,7 @@ async function start(app: string, options: object): Promise<{ child: ChildProces
 }
 
 interface Service {
-  client: TransferClient;
+  client: TransferService;
   /** Waits until the service has nothing more to say, and resolves with what it has decided. */
   readonly settled: () => Promise<SandboxTransfer[]>;
 }
@@ -52,7 +52,7 @@ interface Service {
 async function startService(options: object): Promise<Service> {
   const { child, said } = await start('sandbox-app', { ...options, apiSecret });
   return {
-    client: transferClient(said as TransferClientOptions),
+    client: transferService(said as TransferServiceOptions),
     async settled() {
       child.send('idle');
       const [response] = (await once(child, 'message')) as [SandboxTransfer[]];
@@ -66,7 +66,7 @@ async function startPayer(run: string, port: number): Promise<ChildProcess> {
   return child;
 }
 
-async function createAll(client: TransferClient, externalIds: readonly string[], port: number): Promise<void> {
+async function createAll(client: TransferService, externalIds: readonly string[], port: number): Promise<void> {
   const left = [...externalIds];
   const callbackUrl = `http://127.0.0.1:${port}/callbacks`;
   const createSome = async (): Promise<void> => {
@@ -106,10 +106,11 @@ test('of 1 000 transfers of every scenario none is lost and each ends as decided
   const before = Object.keys(await own.redis.hgetall(`effects:${run}`)).length;
   const receiver = transferCallbackReceiver({
     ...payerOptions,
+    service: client,
     store: redisStore(own.redis),
     ...effectsOn(own.redis, run),
   });
-  const report = await reconcileTransfers({ client, receiver, pending: open(externalIds), concurrency: 8 });
+  const report = await reconcileTransfers({ receiver, pending: open(externalIds), concurrency: 8 });
   const effects = await own.redis.hgetall(`effects:${run}`);
 
   // Of a transfer that failed and succeeded later, the outcome that the merchant got first is final; the other is
@@ -132,13 +133,14 @@ test('reconciliation that races callbacks in another process never runs a handle
   const externalIds = Array.from({ length: 300 }, (_, index) => `burst-${index}`);
   const receiver = transferCallbackReceiver({
     ...payerOptions,
+    service: client,
     store: redisStore(own.redis),
     ...effectsOn(own.redis, run),
   });
   const creation = { over: false };
   const passes = (async () => {
     do {
-      await reconcileTransfers({ client, receiver, pending: open(externalIds), concurrency: 8 });
+      await reconcileTransfers({ receiver, pending: open(externalIds), concurrency: 8 });
     } while (!creation.over);
   })();
   await createAll(client, externalIds, port);

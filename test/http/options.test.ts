@@ -15,6 +15,7 @@ import { containing } from '../support/helpers/containing.js';
 import { httpServers } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
+import { otherService } from '../core/support.js';
 import { start } from './support.js';
 
 const { options } = recordingOptions();
@@ -122,8 +123,7 @@ test('no warning is logged with a check of the sender, or elsewhere than in prod
 
 test('onOther beside confirm needs a verifier, because confirm cannot vouch for its events', () => {
   const { options } = recordingOptions();
-  // A schema would make the events of `onOther`.
-  const given: object = { ...options, confirm, onOther: () => undefined };
+  const given: object = { ...options, service: otherService, confirm, onOther: () => undefined };
   const both = given as ReceiverOptions;
   const receiver = transferCallbackReceiver(both);
   for (const given of [both, { receiver }]) {

@@ -12,6 +12,7 @@ import {
   type TransferCallbackOptions,
   type Verifier,
 } from 'transfer-callbacks';
+import { transferService } from 'transfer-callbacks/client';
 import { expressServers, roads, type Middleware, type NodeServer } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
@@ -179,7 +180,13 @@ describe.each(expressServers)('on $name', (server) => {
         handled.push([event, data.amount]);
       };
       const verify = hmacSignature({ header: 'x-signature', secrets: secret });
-      const options = { store: memoryStore(), schema: coercing, verify, onSuccess: record, onFailed: record };
+      const options = {
+        store: memoryStore(),
+        service: transferService({ payload: coercing }),
+        verify,
+        onSuccess: record,
+        onFailed: record,
+      };
       const { url } = await start(server, { ...options, logger: false } as unknown as TransferCallbackOptions, {
         before: [keeping('json', 'application/json'), before],
       });

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { z as zod3 } from 'zod3';
 import { memoryStore, transferCallbackReceiver, type Logger, type ReceiverOptions } from 'transfer-callbacks';
-import { confirmWith } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
 import { recordingLogger } from '../support/helpers/logger.js';
@@ -52,10 +52,16 @@ function receiverWith(
   schema: StandardSchema<Small>,
   handler = vi.fn(),
   logger: Logger | false = false,
-  confirm?: ReceiverOptions<Small>['confirm'],
+  confirm: ReceiverOptions<Small>['confirm'] = false,
 ) {
   const handlers = { onSuccess: handler, onFailed: handler };
-  return transferCallbackReceiver({ store: memoryStore(), schema, ...handlers, logger, confirm });
+  return transferCallbackReceiver({
+    store: memoryStore(),
+    service: transferService({ payload: schema }),
+    ...handlers,
+    logger,
+    confirm,
+  });
 }
 
 describe.each(schemas)('a schema of %s', (_library, schema) => {
@@ -84,7 +90,7 @@ test('a schema of valibot checks what is read from the service, too', async () =
   const callback = transferSucceeded();
   const handler = vi.fn();
   const receiveConfirmed = (read: object) => {
-    const confirm = confirmWith({ getTransaction: () => Promise.resolve(read as never) });
+    const confirm = () => ({ event: callback.event, data: read });
     return receiverWith(inValibot, handler, false, confirm).receive(callback);
   };
   expect(await receiveConfirmed({ ...callback.data, fee: 5 })).toMatchObject({ outcome: 'processed' });
@@ -102,14 +108,14 @@ test('a schema gives its type to the handlers', () => {
   const options = { store: memoryStore(), onFailed: () => undefined, logger: false } as const;
   transferCallbackReceiver({
     ...options,
-    schema: inValibot,
+    service: transferService({ payload: inValibot }),
     onSuccess: (callback) => {
       expectTypeOf(callback.data).toEqualTypeOf<Small['data']>();
     },
   });
   transferCallbackReceiver({
     ...options,
-    schema: inArkType,
+    service: transferService({ payload: inArkType }),
     onSuccess: (callback) => {
       expectTypeOf(callback.data).toEqualTypeOf<Small['data']>();
     },
@@ -124,7 +130,7 @@ test.each([
   const schema = { '~standard': { validate } } as unknown as StandardSchema<Small>;
   expect(await receiverWith(schema, vi.fn(), logger).receive(transferSucceeded())).toMatchObject({
     outcome: 'invalid',
-    error: { code: 'INVALID_ARGUMENT', message: containing('Expected `schema` to be synchronous.') },
+    error: { code: 'INVALID_ARGUMENT', message: containing('Expected `payload` to be synchronous.') },
   });
   expect(logger.lines).toMatchObject([{ level: 'error' }]);
   // An unhandled rejection would fail the run.

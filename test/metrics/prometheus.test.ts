@@ -4,7 +4,7 @@ import { defineService } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { outcomes } from '../../src/core/outcomes.js';
-import { later, receiverOf, storeWith, withOthers } from '../core/support.js';
+import { later, otherService, receiverOf, storeWith } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { serve } from '../support/servers/serve.js';
@@ -118,9 +118,9 @@ describe('a delivery', () => {
 
   test('is counted by its kind: of a transfer, of another event, or refused before that was known', async () => {
     const { series } = registerMetrics();
-    const receiver = transferCallbackReceiver({
+    const receiver = receiverOf({
       ...recordingOptions().options,
-      schema: withOthers,
+      service: otherService as never,
       onOther: () => undefined,
       logger: false,
     });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { post } from '../support/helpers/post.js';
 import { startPostgres } from '../support/servers/postgres.js';
 import { startRedis } from '../support/servers/redis.js';
-import { findOnPath } from '../support/servers/programs.js';
+import { findPsql } from '../support/servers/psql.js';
 import { findCli } from '../support/servers/redis-programs.js';
 import {
   findApp,
@@ -135,14 +135,12 @@ test(
   stepMs,
 );
 
-const psql = await findOnPath('psql');
-
-test.runIf(psql !== undefined)(
+test(
   'with the count of the README, `check` sees all of its app on PostgreSQL',
   async () => {
     const postgres = await startPostgres();
     onTestFinished(() => postgres.stop());
-    await checkApp('pg', { DATABASE_URL: postgres.url }, String(psql));
+    await checkApp('pg', { DATABASE_URL: postgres.url }, await findPsql());
   },
   stepMs,
 );

@@ -141,3 +141,19 @@ test.each<[string, () => unknown]>([
     expect(checked).toMatchObject({ ok: true });
   }
 });
+
+test('check names an extension that changes the rows of queries', async () => {
+  const parse = Prisma.defineExtension({
+    query: {
+      async $queryRawUnsafe({ args, query }): Promise<unknown> {
+        const rows = (await query(args)) as readonly Record<string, unknown>[];
+        return rows.map((row) => ({ ...row, fingerprint: [row.fingerprint] }));
+      },
+    },
+  });
+  const { checked } = await deliver(prisma.$extends(parse));
+  expect(checked).toMatchObject({
+    ok: false,
+    error: { code: 'STORE_REPLY_UNEXPECTED', message: containing('an extension of the Prisma client changes them') },
+  });
+});

@@ -14,6 +14,7 @@ import {
   type TransferFailed,
   type TransferSucceeded,
 } from 'transfer-callbacks';
+import { transferService } from 'transfer-callbacks/client';
 
 const store = memoryStore();
 const nothing = (): undefined => undefined;
@@ -119,7 +120,7 @@ transferCallbackReceiver({
     expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
     if (callback.event === 'transfer.success') expectTypeOf(callback).toEqualTypeOf<TransferSucceeded>();
     else expectTypeOf(callback).toEqualTypeOf<TransferFailed>();
-    return callback;
+    return true;
   },
   onSuccess: nothing,
   onFailed: nothing,
@@ -152,14 +153,14 @@ const amountsAsText = z.discriminatedUnion('event', [
 ]);
 transferCallbackRouter({
   store,
-  schema: amountsAsText,
+  service: transferService({ payload: amountsAsText }),
   verify(_request, callback) {
     expectTypeOf(callback).toEqualTypeOf<z.infer<typeof amountsAsText> | undefined>();
     return true;
   },
   confirm(callback) {
     expectTypeOf(callback).toEqualTypeOf<z.infer<typeof amountsAsText>>();
-    return callback;
+    return true;
   },
   onSuccess({ data }) {
     expectTypeOf(data.amount).toEqualTypeOf<string>();
@@ -170,81 +171,13 @@ transferCallbackRouter({
     expectTypeOf(data.failureCode).toEqualTypeOf<number>();
   },
 });
-transferCallbackReceiver({
-  store,
-  // @ts-expect-error -- without an id there is nothing to deduplicate on.
-  schema: z.object({ event: z.literal('transfer.success'), data: z.object({ amount: z.number() }) }),
-  onSuccess: nothing,
-  onFailed: nothing,
-});
+const withoutId = z.object({ event: z.literal('transfer.success'), data: z.object({ amount: z.number() }) });
+// @ts-expect-error -- without an id there is nothing to deduplicate on.
+transferService({ payload: withoutId });
 
-// Another event is of the type that the schema makes, narrowed on its `type`, and gets the transaction.
-const payouts = amountsAsText.options;
-const others = z.union([
-  ...payouts,
-  z.object({
-    event: z.literal('other'),
-    type: z.literal('charge.paid'),
-    data: z.object({ id: z.string(), cents: z.number() }),
-  }),
-  z.object({
-    event: z.literal('other'),
-    type: z.literal('refund.paid'),
-    data: z.object({ id: z.string(), why: z.string() }),
-  }),
-]);
-declare const withClient: CallbackStore<{ query(text: string): Promise<void> }>;
-transferCallbackRouter({
-  store: withClient,
-  schema: others,
-  verify(_request, callback) {
-    expectTypeOf(callback).toEqualTypeOf<z.infer<typeof amountsAsText> | undefined>();
-    return true;
-  },
-  confirm(callback) {
-    expectTypeOf(callback).toEqualTypeOf<z.infer<typeof amountsAsText>>();
-    return callback;
-  },
-  onSuccess({ data }) {
-    expectTypeOf(data.feeAmount).toEqualTypeOf<string>();
-  },
-  onFailed({ data }) {
-    expectTypeOf(data.failureCode).toEqualTypeOf<number>();
-  },
-  async onOther(event, { tx, afterCommit }) {
-    expectTypeOf(event.type).toEqualTypeOf<'charge.paid' | 'refund.paid'>();
-    if (event.type === 'charge.paid') expectTypeOf(event.data.cents).toEqualTypeOf<number>();
-    else expectTypeOf(event.data.why).toEqualTypeOf<string>();
-    await tx.query('');
-    afterCommit(nothing);
-  },
-  onOutcome(outcome) {
-    if (outcome.outcome !== 'processed') return;
-    expectTypeOf(outcome.externalId).toEqualTypeOf<string | undefined>();
-    if (outcome.event !== 'other') expectTypeOf(outcome.externalId).toEqualTypeOf<string>();
-  },
-});
-// What examples/hosts/nestjs.ts names for a property of a class.
-const receiving = transferCallbackReceiver({
-  store: withClient,
-  schema: others,
-  ...{ onSuccess: nothing, onFailed: nothing, onOther: nothing },
-});
-type Named<Tx> = TransferCallbackReceiver<Exclude<z.infer<typeof others>, { event: 'other' }>, Tx>;
-expectTypeOf(receiving).toEqualTypeOf<Named<{ query(text: string): Promise<void> }>>();
-for (const lacking of [
-  z.object({ event: z.literal('other'), data: z.object({ id: z.string() }) }),
-  z.object({ event: z.literal('other'), type: z.string() }),
-  z.object({ event: z.literal('other'), type: z.string(), data: z.object({ id: z.number() }) }),
-]) {
-  // @ts-expect-error -- without a type and an id there is nothing to deduplicate on.
-  transferCallbackReceiver({ store, schema: lacking, onSuccess: nothing, onFailed: nothing, onOther: nothing });
-}
 // Without a schema that makes one, there is no other event.
 // @ts-expect-error -- the documented service has no other event.
 transferCallbackReceiver({ store, onSuccess: nothing, onFailed: nothing, onOther: nothing });
-// @ts-expect-error -- a schema that makes another event needs its handler.
-transferCallbackReceiver({ store, schema: others, onSuccess: nothing, onFailed: nothing });
 transferCallbackReceiver({
   store,
   onSuccess: nothing,
@@ -260,26 +193,6 @@ transferCallbackReceiver({
 // Only a schema that makes a reversal has a handler of it, with its type.
 // @ts-expect-error -- the documented service reverses no transfer.
 transferCallbackReceiver({ store, onSuccess: nothing, onFailed: nothing, onReversed: nothing, retentionMs: 1 });
-const facts = z.object({ id: z.string(), externalId: z.string() });
-transferCallbackReceiver({
-  store,
-  schema: z.discriminatedUnion('event', [
-    z.object({ event: z.literal('transfer.success'), data: facts.extend({ status: z.literal('SUCCESS') }) }),
-    z.object({ event: z.literal('transfer.failed'), data: facts.extend({ status: z.literal('FAILED') }) }),
-    z.object({
-      event: z.literal('transfer.reversed'),
-      data: facts.extend({ status: z.literal('REVERSED'), bounced: z.string() }),
-    }),
-  ]),
-  onSuccess: nothing,
-  onFailed: nothing,
-  onReversed: ({ event, data }) => {
-    expectTypeOf(event).toEqualTypeOf<'transfer.reversed'>();
-    expectTypeOf(data.bounced).toEqualTypeOf<string>();
-  },
-  retentionMs: 60 * 86_400_000,
-});
-
 // The transaction of a store reaches the handlers, without a word of annotation, and through a receiver made before.
 interface Client {
   query(text: string, values: unknown[]): Promise<void>;

@@ -69,7 +69,7 @@ const typed = defineService({
     const { id, reference, amount, currency, bank } = data;
     return { state: event, id, externalId: reference, amount, currency, bank, status: 'any', timestamp: 'now' };
   },
-  states: { paid: 'SUCCESS', bounced: 'FAILED', back: 'REVERSED', charge: 'OTHER' },
+  states: { paid: 'SUCCESS', bounced: 'FAILED', back: 'REVERSED', charge: 'OTHER', refund: 'OTHER' },
   verify: [verify],
   query: (id, get) => get(`https://service.example/${id}`, { authorization: 'Bearer key' }),
 });
@@ -104,7 +104,8 @@ const receiver = transferCallbackReceiver({
   },
   onOther({ event, type, data }, { afterCommit }) {
     expectTypeOf(event).toEqualTypeOf<'other'>();
-    expectTypeOf(type).toEqualTypeOf<string>();
+    // The keys of `states` that are OTHER.
+    expectTypeOf(type).toEqualTypeOf<'charge' | 'refund'>();
     expectTypeOf(data.id).toEqualTypeOf<string>();
     expectTypeOf(data.externalId).toEqualTypeOf<string | undefined>();
     expectTypeOf(data.bank).toEqualTypeOf<{ name: string } | undefined>();
@@ -153,7 +154,7 @@ transferCallbackReceiver({
     expectTypeOf(callback.event).toEqualTypeOf<'transfer.success' | 'transfer.failed' | 'transfer.reversed'>();
     expectTypeOf(callback.data.amount).toEqualTypeOf<number | undefined>();
     if (callback.event === 'transfer.success') expectTypeOf(callback.data.amount).toEqualTypeOf<number>();
-    return callback;
+    return true;
   },
   ...{ ...handlers, onReversed: nothing, onOther: nothing },
 });
@@ -179,11 +180,14 @@ transferCallbackReceiver({ store, service: loose, onSuccess: thank, onFailed: no
 transferCallbackReceiver({ store, service: { read: nothing, states: {} }, ...handlers });
 
 // A service has a type that can be named, as an app does that keeps several.
-const byTenant = new Map<string, PayoutService<ServiceEvent<{ state: string; fee: number }, 'SUCCESS' | 'FAILED'>>>();
+const byTenant = new Map<
+  string,
+  PayoutService<ServiceEvent<{ state: string; fee: number }, { a: 'SUCCESS'; b: 'FAILED' }>>
+>();
 byTenant.set('a', defineService({ read: () => ({ state: 'a', fee: 5 }), states: { a: 'SUCCESS', b: 'FAILED' } }));
 class Receiving {
   receiver: TransferCallbackReceiver<
-    Extract<ServiceEvent<{ state: string }, 'SUCCESS'>, { event: 'transfer.success' }>
+    Extract<ServiceEvent<{ state: string }, { a: 'SUCCESS'; b: 'FAILED' }>, { event: 'transfer.success' }>
   >;
   constructor(given: Receiving['receiver']) {
     this.receiver = given;

@@ -69,8 +69,8 @@ export interface TransferSandbox {
  *
  * @example
  * const sandbox = await transferSandbox({ callbackUrl, speed: 1_000 });
- * const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
- * await client.createTransfer({ callbackUrl, externalId: 'lost-attempts-1' });
+ * const service = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+ * await service.createTransfer({ callbackUrl, externalId: 'lost-attempts-1' });
  * await sandbox.idle();
  */
 export function transferSandbox(options: TransferSandboxOptions = {}): Promise<TransferSandbox> {

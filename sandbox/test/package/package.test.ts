@@ -233,7 +233,7 @@ test.each(['mts', 'cts'])(
     await writeFile(
       join(folder, `main.${ending}`),
       `import { transferCallbackReceiver, transferCallbackListener, memoryStore, type TransferCallback } from 'transfer-callbacks/node';
-       import { defineService, transferClient } from 'transfer-callbacks/client';
+       import { defineService, transferService } from 'transfer-callbacks/client';
        import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
        import * as sandbox from '${name}';
        const options = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
@@ -244,7 +244,7 @@ test.each(['mts', 'cts'])(
        const service = defineService({ read: (id: number) => ({ state: 1, id, externalId: id }), states: { 1: 'SUCCESS', 2: 'FAILED' } });
        export const signed = sandbox.deliver(app, 7, { service });
        export const callbacks: TransferCallback[] = [sandbox.transferSucceeded({ amount: 1 }), sandbox.transferFailed()];
-       export const clientOf = ({ baseUrl, keys }: sandbox.TransferSandbox) => transferClient({ baseUrl, ...keys.valid });
+       export const serviceOf = ({ baseUrl, keys }: sandbox.TransferSandbox) => transferService({ baseUrl, ...keys.valid });
        // @ts-expect-error An amount is a number.
        sandbox.transferSucceeded({ amount: '1' });`,
     );

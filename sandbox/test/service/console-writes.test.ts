@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { confirmWith, transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { post } from '../../../test/support/helpers/post.js';
 import { head, overSocket } from '../../../test/support/helpers/sockets.js';
@@ -90,8 +90,8 @@ test('a forgery has the headers of the sandbox only if its sender knows them, an
 
 test('what the app believes because the service confirms it is not called a forgery', async () => {
   const sandbox = await startSandbox({ clock: 'manual' });
-  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
-  const url = await startReceiver({ confirm: confirmWith(client) });
+  const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  const url = await startReceiver({ service: client, confirm: true });
   await create(sandbox, { callbackUrl: url });
   await sandbox.advance(1_000);
   const { body } = sandbox.attempts[0] ?? expect.fail('no attempt');

@@ -53,7 +53,7 @@ export async function startMerchant(responding: Responding | readonly number[] =
   return { url: `${served.url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
 }
 
-export type MerchantOptions = Partial<Pick<ReceiverOptions, 'confirm' | 'onSuccess' | 'onFailed'>> & {
+export type MerchantOptions = Partial<Pick<ReceiverOptions, 'service' | 'confirm' | 'onSuccess' | 'onFailed'>> & {
   readonly verify?: Verifier | readonly Verifier[];
 };
 

@@ -11,7 +11,7 @@ interface Advice {
 
 /** Returns what a verdict means and what to do next. */
 export function advise(verdict: TransferVerdict, findings: Findings): Advice {
-  const { service, record, isDefined } = findings;
+  const { service, record } = findings;
   switch (verdict) {
     case 'undecided':
       return adviseUndecided(service, record);
@@ -19,13 +19,13 @@ export function advise(verdict: TransferVerdict, findings: Findings): Advice {
       return adviseInProgress(findClaim(record));
     case 'open':
     case 'unfounded':
-      return adviseOpen(verdict, service as Extract<ServiceReading, { state: 'open' }>, isDefined);
+      return adviseOpen(verdict, service as Extract<ServiceReading, { state: 'open' }>);
     case 'missed':
       return adviseMissed(service as Extract<ServiceReading, { state: 'final' }>, findings);
     case 'handled':
     case 'conflict':
     case 'unknown':
-      return (isDefined ? advicesOfDefined : advices)[verdict];
+      return advices[verdict];
   }
 }
 
@@ -40,69 +40,43 @@ type Claimed = Extract<StoreRecord, { state: 'claimed' }>;
 interface Findings {
   readonly service: ServiceReading;
   readonly record: RecordReading;
-  /** Whether the definition of the service tells which statuses are final. */
-  readonly isDefined: boolean;
   /** For how long the receiver keeps a record, if that is known. */
   readonly retentionMs: number | undefined;
 }
 
 const advices: Readonly<Record<'handled' | 'conflict' | 'unknown', Readonly<Advice>>> = {
   handled: {
-    meaning: 'The handler has succeeded, for the facts that the service gives.',
+    meaning: 'The handler has succeeded, for what the service gives, or the money was given back before.',
     advice: 'Nothing is left to do here. If the payout still looks open, look into your own books.',
   },
   conflict: {
     meaning: 'The handler has succeeded, for other facts than the service gives now.',
-    advice: 'Trust the service. Correct your own books by hand, and do not run the handler again.',
+    advice:
+      'Inspect it again in some minutes, because a query may lag. If nothing changes, trust the service: correct your ' +
+      'own books by hand, and do not run the handler again.',
   },
   unknown: {
-    meaning: 'The service responded with 404, and there is no record.',
+    meaning: 'The service does not know the transfer, and there is no record.',
     advice: 'Check the id and the address of the service. Do not conclude that the transfer has failed.',
   },
 };
 
-/** A service may take a success back, and may give a status that is not final while it does. */
-const advicesOfDefined: typeof advices = {
-  handled: {
-    meaning: 'The handler has succeeded, for what the service gives, or the money was given back before.',
-    advice: advices.handled.advice,
-  },
-  conflict: {
-    meaning: advices.conflict.meaning,
-    advice: `Inspect it again in some minutes, because a query may lag. If nothing changes: ${advices.conflict.advice}`,
-  },
-  unknown: {
-    meaning: 'The service does not know the transfer, and there is no record.',
-    advice: advices.unknown.advice,
-  },
-};
-
-const waitFor = (age: string): string =>
-  `Wait: the service sends the callback when the transfer is final. If your books say that it is older than ${age}, ` +
-  'contact the provider.';
-
 const whatToDoWhileOpen = {
-  open: waitFor('six hours'),
-  unfounded:
-    'Inspect it again in some minutes, because a query may lag. If nothing changes, the callback was forged: correct ' +
-    'your own books, and verify or confirm every callback from now on.',
-};
-
-const whatToDoWhileOpenOfDefined: typeof whatToDoWhileOpen = {
-  open: waitFor('a day'),
+  open:
+    'Wait: the service sends the callback when the transfer is final. If your books say that it is older than a day, ' +
+    'contact the provider.',
   unfounded:
     'Inspect it again in some minutes, because a query may lag. A service may also give such a status after a success, ' +
-    'while the money is on its way back: wait for its end. If it stays so, compare with your own books, and contact ' +
-    'the provider.',
+    'while the money is on its way back: wait for its end. If it stays so, the callback may have been forged: compare ' +
+    'with your own books, contact the provider, and verify or confirm every callback.',
 };
 
 function adviseOpen(
   verdict: 'open' | 'unfounded',
   { transaction, seemsFinal }: Extract<ServiceReading, { state: 'open' }>,
-  isDefined: boolean,
 ): Advice {
-  const described = describeOpen(transaction.status, isDefined);
-  const advice = (isDefined ? whatToDoWhileOpenOfDefined : whatToDoWhileOpen)[verdict];
+  const described = describeOpen(transaction.status);
+  const advice = whatToDoWhileOpen[verdict];
   return {
     meaning: verdict === 'open' ? `T${described.slice(1)}.` : `The handler has succeeded, but ${described}.`,
     advice: seemsFinal ? `${translateStatus} Otherwise ${advice.charAt(0).toLowerCase()}${advice.slice(1)}` : advice,

@@ -1,23 +1,13 @@
 import { isOtherId, toTransferKey } from '../../core/callback.js';
-import { findRecord, requireRecord } from '../../core/inspect.js';
-import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
-import { TransferCallbackError, toReason } from '../../lib/errors.js';
+import { requireRecord } from '../../core/inspect.js';
+import type { Transaction } from '../../core/payout-service.js';
+import type { StoreRecord } from '../../core/store.js';
+import { maxTimerMs, onlyKnownOptions } from '../../lib/checks.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
-import { receiverDefaults } from '../../core/options.js';
-import type { CallbackStore, StoreRecord } from '../../core/store.js';
-import {
-  hasDefinedService,
-  isAskedService,
-  readCopy,
-  requireAsk,
-  type Ask,
-  type ReadingClient,
-  type Serving,
-} from '../ask.js';
-import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
-import type { Transaction } from '../get-transaction.js';
+import { toReason } from '../../lib/errors.js';
+import { readCopy, type Serving } from '../ask.js';
+import { requireId, requireReceiver, requireSignal } from '../checks.js';
 import { lookUpTransfer } from '../look-up.js';
-import { seemsFinal } from '../open-status.js';
 import { advise } from './advice.js';
 import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReading } from './verdict.js';
 
@@ -25,31 +15,11 @@ import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReadin
 export interface InspectOptions {
   /** The service's id or your own externalId. */
   id: string;
-  /**
-   * Reads the transfer of the documented service.
-   * @default none: the service is not asked, unless the `receiver` has one that can be
-   */
-  client?: ReadingClient | undefined;
-  /**
-   * The store of your receiver. It must have `read`.
-   * @default none: without it and without `receiver` no record is read
-   */
-  store?: Pick<CallbackStore, 'read'> | undefined;
-  /**
-   * Your receiver, in place of its store.
-   * @default none
-   */
-  receiver?:
-    | (Serving & {
-        inspect(id: string): Promise<StoreRecord & { reversal?: StoreRecord | undefined }>;
-        readonly options?: { readonly retentionMs?: number };
-      })
-    | undefined;
-  /**
-   * How long the store may take, in milliseconds. A `receiver` decides it by itself.
-   * @default 2_000
-   */
-  storeTimeoutMs?: number | undefined;
+  /** Your receiver. Its `service` is asked, if it can be. */
+  receiver: Serving & {
+    inspect(id: string): Promise<StoreRecord & { reversal?: StoreRecord | undefined }>;
+    readonly options?: { readonly retentionMs?: number };
+  };
   /**
    * Rejects with its reason when it aborts.
    * @default none
@@ -89,7 +59,7 @@ export type TransferInspection =
 
 type Facts = Partial<Record<string, unknown>>;
 
-const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'signal'];
+const optionNames = ['id', 'receiver', 'signal'];
 
 /**
  * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads.
@@ -97,13 +67,12 @@ const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'sig
  * the reason of `signal`.
  *
  * @example
- * const { verdict } = await inspectTransfer({ client, receiver, id: 'payout-1' });
+ * const { verdict } = await inspectTransfer({ receiver, id: 'payout-1' });
  */
 export async function inspectTransfer(options: InspectOptions): Promise<TransferInspection> {
   checkOptions(options);
   const { id, receiver, signal } = options;
-  const ask = findAsk(options);
-  let { service, facts } = await readService(options, ask);
+  let { service, facts } = await readService(options);
   const recordId = 'transaction' in service ? service.transaction.id : id;
   // What the service knows is a transfer, even if an event of `onOther` has the same id.
   const key = 'transaction' in service ? toTransferKey(recordId) : id;
@@ -111,47 +80,27 @@ export async function inspectTransfer(options: InspectOptions): Promise<Transfer
   let verdict = toVerdict(service, record, facts);
   if (verdict === 'unfounded') {
     // The transfer may have become final between the two readings.
-    ({ service, facts } = await readService(options, ask));
+    ({ service, facts } = await readService(options));
     verdict = toVerdict(service, record, facts);
   }
   signal?.throwIfAborted();
+  const advice = advise(verdict, { service, record, retentionMs: receiver.options?.retentionMs });
   // The table of verdicts combines them with no other readings than the type does.
-  return {
-    verdict,
-    service,
-    record,
-    id,
-    recordId,
-    ...advise(verdict, {
-      service,
-      record,
-      isDefined: hasDefinedService(receiver),
-      retentionMs: receiver?.options?.retentionMs,
-    }),
-  } as TransferInspection;
-}
-
-/** Returns how the service is asked, if it can be. */
-function findAsk({ client, receiver }: InspectOptions): Ask | undefined {
-  const service = receiver?.options?.service;
-  const isAsked = client !== undefined || isAskedService(service);
-  return isAsked ? requireAsk(client, receiver) : undefined;
+  return { verdict, service, record, id, recordId, ...advice } as TransferInspection;
 }
 
 /** Reads the transfer, and its facts as the receiver would see them. */
-async function readService(
-  options: InspectOptions,
-  ask: Ask | undefined,
-): Promise<{ service: ServiceReading; facts: Facts }> {
-  const service = await askFor(ask, options);
+async function readService(options: InspectOptions): Promise<{ service: ServiceReading; facts: Facts }> {
+  const service = await askFor(options);
   if (service.state !== 'final') return { service, facts: {} };
   const { transaction, callback } = service;
-  const defined = options.receiver?.options?.service;
-  const reading = defined && readCopy(defined, callback);
+  const known = options.receiver.options?.service;
+  const reading = known && readCopy(known, callback);
   return { service, facts: reading?.kind === 'callback' ? { ...reading.fields } : transaction };
 }
 
-async function askFor(ask: Ask | undefined, { id, receiver, signal }: InspectOptions): Promise<ServiceReading> {
+async function askFor({ id, receiver, signal }: InspectOptions): Promise<ServiceReading> {
+  const { ask, seemsFinal } = receiver.options?.service ?? {};
   if (ask === undefined) return { state: 'unread', error: undefined };
   const found = await lookUpTransfer(ask, id, signal ?? new AbortController().signal);
   switch (found.result) {
@@ -167,7 +116,7 @@ async function askFor(ask: Ask | undefined, { id, receiver, signal }: InspectOpt
       return {
         state: 'open',
         transaction: found.transaction,
-        seemsFinal: !hasDefinedService(receiver) && seemsFinal(found.transaction.status),
+        seemsFinal: seemsFinal?.(found.transaction.status) === true,
       };
     case 'unknown':
       // The service knows its transfers only.
@@ -179,20 +128,11 @@ async function askFor(ask: Ask | undefined, { id, receiver, signal }: InspectOpt
   }
 }
 
-async function readRecord(
-  { store, receiver, signal, ...options }: InspectOptions,
-  key: string,
-): Promise<RecordReading> {
-  // A receiver has a deadline of its own for its store.
-  const { storeTimeoutMs = receiver?.options === undefined ? receiverDefaults.storeTimeoutMs : maxTimerMs } = options;
-  if (store === undefined && receiver === undefined) return { state: 'unread', error: undefined };
-  const tooLate = (): Error =>
-    new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);
+async function readRecord({ receiver, signal }: InspectOptions, key: string): Promise<RecordReading> {
   try {
-    return await withDeadline(deadlineSignal(storeTimeoutMs, signal, tooLate), async () => {
-      if (receiver !== undefined) return requireInspected(await receiver.inspect(key));
-      return (await findRecord(async (each) => store?.read?.(each), key)).record;
-    });
+    // The receiver has a deadline of its own for its store.
+    const inspected = await withDeadline(deadlineSignal(maxTimerMs, signal), () => receiver.inspect(key));
+    return requireInspected(inspected);
   } catch (error) {
     signal?.throwIfAborted();
     return { state: 'unread', error: toReason(error) };
@@ -212,29 +152,7 @@ function findTime({ timestamp }: Transaction): Date | undefined {
 
 function checkOptions(options: InspectOptions): void {
   onlyKnownOptions(options, optionNames);
-  const { id, client, store, receiver, storeTimeoutMs, signal } = options;
-  requireId(id);
-  if (client === undefined && store === undefined && receiver === undefined) {
-    throw invalidArgument(
-      'client',
-      'given, or `store` or `receiver`',
-      client,
-      'inspectTransfer({ client, store, id })',
-    );
-  }
-  if (store !== undefined && receiver !== undefined) {
-    throw invalidArgument(
-      'store',
-      'left out beside `receiver`, which has it',
-      store,
-      'inspectTransfer({ client, receiver, id })',
-    );
-  }
-  if (client !== undefined) requireClient(client);
-  if (store !== undefined && !hasMethods(store, 'read')) {
-    throw invalidArgument('store', 'a store that has `read`', store, 'store: redisStore(client)');
-  }
-  if (receiver !== undefined) requireReceiver(receiver, 'inspect');
-  if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, { min: 1, example: 2_000 });
-  requireSignal(signal);
+  requireId(options.id);
+  requireReceiver(options.receiver, 'inspect');
+  requireSignal(options.signal);
 }

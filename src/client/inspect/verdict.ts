@@ -1,7 +1,6 @@
 import { isSameAmount, parseFingerprint, type TransferCallbackFacts } from '../../core/facts.js';
+import type { Announcement, Transaction } from '../../core/payout-service.js';
 import type { StoreRecord } from '../../core/store.js';
-import type { Announcement } from '../ask.js';
-import type { Transaction } from '../get-transaction.js';
 import type { TransferClientError } from '../errors.js';
 
 /** What the service responds for a transfer. */
@@ -32,14 +31,14 @@ export type ServiceReading =
    * service that was defined, `query` may also have resolved with `undefined`.
    */
   | { state: 'unknown'; error: TransferClientError }
-  /** The transfer could not be read; `error` is `undefined` if there was no `client`. */
+  /** The transfer could not be read; `error` is `undefined` if the service cannot be asked. */
   | { state: 'unread'; error: TransferClientError | undefined };
 
 /** What the store has recorded for a transfer. */
 export type RecordReading =
   /** `reversal` is the record of what was given back, if a receiver with `onReversed` has one. */
   | (StoreRecord & { reversal?: StoreRecord | undefined })
-  /** The record could not be read; `error` is `undefined` if there was neither `store` nor `receiver`. */
+  /** The record could not be read. */
   | { state: 'unread'; error: unknown };
 
 /** What became of a transfer. */

@@ -12,7 +12,7 @@ import type { NotHandled, ReconciliationReport } from './report.js';
  *
  * @example
  * try {
- *   await reconcileTransfers({ client, receiver, pending });
+ *   await reconcileTransfers({ receiver, pending });
  * } catch (error) {
  *   console.error((error as ReconciliationError).report.cursor);
  * }

@@ -1,4 +1,5 @@
-import { seemsFinal, translateStatus } from '../open-status.js';
+import type { PayoutService } from '../../core/payout-service.js';
+import { translateStatus } from '../open-status.js';
 
 const dayMs = 86_400_000;
 
@@ -7,21 +8,20 @@ const mostStatuses = 20;
 
 /** The statuses of the transfers that the service gives as open. */
 export class OpenStatuses {
-  /** Whether the definition of the service tells which statuses are final. */
-  readonly #isDefined: boolean;
+  readonly #seemsFinal: PayoutService['seemsFinal'];
   readonly #counts = new Map<string, number>();
   readonly #seemFinal = new Set<string>();
   readonly #old = new Set<string>();
 
-  constructor(isDefined: boolean) {
-    this.#isDefined = isDefined;
+  constructor(seemsFinal: PayoutService['seemsFinal']) {
+    this.#seemsFinal = seemsFinal;
   }
 
   /** `createdMs` is in milliseconds since 1970, or NaN. */
   note(status: string, createdMs: number): void {
     if (!this.#counts.has(status) && this.#counts.size === mostStatuses) return;
     this.#counts.set(status, (this.#counts.get(status) ?? 0) + 1);
-    if (!this.#isDefined && seemsFinal(status)) this.#seemFinal.add(status);
+    if (this.#seemsFinal?.(status) === true) this.#seemFinal.add(status);
     else if (Date.now() - createdMs > dayMs) this.#old.add(status);
   }
 
@@ -38,10 +38,7 @@ export class OpenStatuses {
       ...(this.#seemFinal.size > 0 ? [`The service gives the status ${list(this.#seemFinal)}`] : []),
       ...(this.#old.size > 0 ? [`Transfers older than a day have the status ${list(this.#old)}`] : []),
     ];
-    if (this.#isDefined) return `${facts.join('. ')}. Contact the provider.`;
-    return (
-      `${facts.join('. ')}. The documented final words are SUCCESS and FAILED. ` +
-      `${translateStatus} Otherwise contact the provider.`
-    );
+    const advice = this.#seemFinal.size > 0 ? `${translateStatus} Otherwise contact` : 'Contact';
+    return `${facts.join('. ')}. ${advice} the provider.`;
   }
 }

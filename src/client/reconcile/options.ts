@@ -1,14 +1,8 @@
 import { wholeNumber } from '../../lib/checks.js';
 import { requireSignal } from '../checks.js';
-import type { ReadingClient } from '../ask.js';
 
 /** Options of a pass over many transfers. */
 export interface PassOptions {
-  /**
-   * Reads the transfers of the documented service.
-   * @default none: for a receiver with a `service`, which is asked
-   */
-  client?: ReadingClient | undefined;
   /**
    * How many transfers of `pending` are processed at the same time, at most 10 000. Those of `paid` are processed one
    * after another.
@@ -33,7 +27,7 @@ export interface PassOptions {
   signal?: AbortSignal | undefined;
 }
 
-export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'limit', 'signal'];
+export const passOptionNames = ['concurrency', 'queriesPerSecond', 'limit', 'signal'];
 
 /** Throws INVALID_ARGUMENT. */
 export function checkPassOptions(options: PassOptions): void {

@@ -1,5 +1,5 @@
+import type { Ask } from '../../core/payout-service.js';
 import { pause } from '../../lib/deadline.js';
-import type { Ask } from '../ask.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
 import type { ListName } from './item.js';
 import { ListSource, type TransferList } from './list.js';

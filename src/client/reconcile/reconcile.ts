@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../../core/callback.js';
 import { invalidArgument, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
-import { hasDefinedService, requireAsk, type Serving } from '../ask.js';
+import { requireAsk, type Serving } from '../ask.js';
 import { requireIterable, requireReceiver } from '../checks.js';
 import { checkPassOptions, passOptionNames, type PassOptions } from './options.js';
 import { Pass, type Fault } from './pass.js';
@@ -66,7 +66,7 @@ const optionNames = [...passOptionNames, 'receiver', 'pending', 'paid', 'minAgeM
  * the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
  *
  * @example
- * const report = await reconcileTransfers({ client, receiver, pending });
+ * const report = await reconcileTransfers({ receiver, pending });
  * if (report.stopped !== undefined) console.error(report);
  */
 export async function reconcileTransfers<C extends CallbackShape, Tx>(
@@ -74,9 +74,9 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
 ): Promise<ReconciliationReport> {
   checkOptions(options);
   const { receiver, pending = [], paid, minAgeMs = 600_000, queriesPerSecond = Infinity, limit = Infinity } = options;
-  const service = { ask: requireAsk(options.client, receiver), throttle: new Throttle(queriesPerSecond) };
-  const ofPending = new ReportBuilder(hasDefinedService(receiver));
-  const ofPaid = new ReportBuilder(true);
+  const service = { ask: requireAsk(receiver), throttle: new Throttle(queriesPerSecond) };
+  const ofPending = new ReportBuilder(receiver.options?.service?.seemsFinal);
+  const ofPaid = new ReportBuilder();
   const { report } = ofPending;
   if (paid !== undefined) report.paid = ofPaid.report;
 
@@ -128,7 +128,7 @@ function checkOptions<C extends CallbackShape, Tx>(options: ReconcileOptions<C, 
 }
 
 function requireReversing(receiver: Serving, paid: unknown): void {
-  if (receiver.options?.service?.meanings?.has('REVERSED') === true) return;
+  if (receiver.options?.service?.meanings.has('REVERSED') === true) return;
   const expected = 'left out, because no state of the service of the receiver is REVERSED';
-  throw invalidArgument('paid', expected, paid, 'paid: undefined');
+  throw invalidArgument('paid', expected, paid);
 }

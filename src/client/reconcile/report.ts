@@ -1,3 +1,4 @@
+import type { PayoutService } from '../../core/payout-service.js';
 import type { Issue } from '../../lib/standard-schema.js';
 import type { OutcomeName, TransferCallbackOutcome } from '../../core/outcomes.js';
 import type { TransferClientError } from '../errors.js';
@@ -146,9 +147,8 @@ export class ReportBuilder {
   readonly #statuses: OpenStatuses;
   #oldestOpenMs = Infinity;
 
-  /** `isDefined`: whether the definition of the service tells which statuses are final. */
-  constructor(isDefined: boolean) {
-    this.#statuses = new OpenStatuses(isDefined);
+  constructor(seemsFinal?: PayoutService['seemsFinal']) {
+    this.#statuses = new OpenStatuses(seemsFinal);
   }
 
   /** The creation time of the oldest transfer that is not `processed`, `duplicate` or `unchanged`. */

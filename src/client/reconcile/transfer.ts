@@ -4,7 +4,8 @@ import { onlyKnownOptions } from '../../lib/checks.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { reconciliation } from '../../core/delivery.js';
-import { requireAsk, type Announcement, type ReadingClient, type Serving } from '../ask.js';
+import type { Announcement } from '../../core/payout-service.js';
+import { requireAsk, type Serving } from '../ask.js';
 import { requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
@@ -24,11 +25,6 @@ type Reading = Pick<Pass, 'lookUp' | 'noteStore' | 'stop'>;
 export interface ReconcileOneOptions<C extends CallbackShape, Tx> {
   /** The service's id or your own externalId. */
   id: string;
-  /**
-   * Reads the transfer of the documented service.
-   * @default none: for a receiver with a `service`, which is asked
-   */
-  client?: ReadingClient | undefined;
   /** The receiver of the callbacks, or one on the same store, which knows what was handled before. */
   receiver: Receiving<C, Tx>;
   /**
@@ -38,7 +34,7 @@ export interface ReconcileOneOptions<C extends CallbackShape, Tx> {
   signal?: AbortSignal | undefined;
 }
 
-const optionNames = ['id', 'client', 'receiver', 'signal'];
+const optionNames = ['id', 'receiver', 'signal'];
 const ignore = (): void => undefined;
 
 /**
@@ -47,16 +43,16 @@ const ignore = (): void => undefined;
  * changes. Rejects with INVALID_ARGUMENT only.
  *
  * @example
- * const { result } = await reconcileTransfer({ client, receiver, id: 'payout-1' });
+ * const { result } = await reconcileTransfer({ receiver, id: 'payout-1' });
  */
 export async function reconcileTransfer<C extends CallbackShape, Tx>(
   options: ReconcileOneOptions<C, Tx>,
 ): Promise<Reconciled> {
   onlyKnownOptions(options, optionNames);
-  const { id, client, receiver, signal = new AbortController().signal } = options;
+  const { id, receiver, signal = new AbortController().signal } = options;
   requireId(id);
   requireReceiver(receiver, 'receive');
-  const ask = requireAsk(client, receiver);
+  const ask = requireAsk(receiver);
   requireSignal(signal);
   const lookUp = (): Promise<Lookup> => lookUpTransfer(ask, id, signal);
   return readAndReceive(id, { lookUp, noteStore: ignore, stop: ignore }, receiver);

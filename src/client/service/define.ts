@@ -1,13 +1,13 @@
 import { isCallbackId } from '../../core/callback.js';
-import type { PayoutService, QueryCallback, StateMeaning } from '../../core/payout-service.js';
+import type { PayoutService, StateMeaning } from '../../core/payout-service.js';
 import { requireVerifiers } from '../../core/verify.js';
 import { invalidArgument, maxTimerMs, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
 import { messageOf } from '../../lib/text.js';
-import { askService } from '../ask.js';
+import { readQueried } from '../ask.js';
 import { requireBaseUrl } from '../checks.js';
-import { makeConfirm } from '../confirm.js';
+import { withAsk } from '../confirm.js';
 import { isClientError, TransferClientError } from '../errors.js';
 import { callGlobalFetch, toPathSegment } from '../request.js';
 import { QueryRequests, type Get } from './get.js';
@@ -32,7 +32,7 @@ export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S exte
    * `invalid`, so the schema must also accept the events that `read` ignores.
    * @default none: the argument of `read` is `any`
    */
-  payload?: StandardSchema<P> | undefined;
+  payload?: StandardSchema<P>;
   /**
    * Reads a callback, and the result of `query`. Returns the transfer, with any other field that the handlers need, or
    * `{ ignored: name }` for an event that is none of your transfers. Such an event is acknowledged, and no handler
@@ -102,22 +102,26 @@ type ServiceData<R, M extends StateMeaning> = R extends ReadTransfer
     }
   : never;
 
+/** The states with this meaning. A key of an object may be a number. */
+type StateOf<S extends States, M> = {
+  [K in keyof S & (string | number)]: M extends S[K] ? `${K}` : never;
+}[keyof S & (string | number)];
+
 /**
- * The callbacks of a service, as its handlers get them. `R` is the result of `read`, and `M` the meanings of its
- * states.
+ * The callbacks of a service, as its handlers get them. `R` is the result of `read`, and `S` the states.
  *
  * @example
- * type Callback = ServiceEvent<{ state: string; id: number; fee: number }, 'SUCCESS' | 'FAILED'>;
+ * type Callback = ServiceEvent<{ state: string; id: number; fee: number }, { paid: 'SUCCESS'; bounced: 'FAILED' }>;
  * const toFee = ({ data }: Callback): number => data.fee;
  */
-export type ServiceEvent<R, M extends StateMeaning> =
+export type ServiceEvent<R, S extends States> =
   | { event: 'transfer.success'; data: ServiceData<R, 'SUCCESS'> }
   | { event: 'transfer.failed'; data: ServiceData<R, 'FAILED'> }
-  | ('REVERSED' extends M ? { event: 'transfer.reversed'; data: ServiceData<R, 'REVERSED'> } : never)
-  | ('OTHER' extends M
+  | ('REVERSED' extends S[keyof S] ? { event: 'transfer.reversed'; data: ServiceData<R, 'REVERSED'> } : never)
+  | ('OTHER' extends S[keyof S]
       ? {
           event: 'other';
-          type: string;
+          type: StateOf<S, 'OTHER'>;
           data: Omit<ServiceData<R, 'OTHER'>, 'externalId' | 'status'> & { externalId?: string };
         }
       : never);
@@ -129,7 +133,7 @@ const meanings: readonly StateMeaning[] = ['SUCCESS', 'FAILED', 'REVERSED', 'PEN
 
 /**
  * Defines a payout service other than the documented one. Give it to the receiver as `service`. `read` then reads
- * callbacks and queries, the router takes `verify`, and reconciliation, `inspectTransfer` and `confirm: true` call
+ * callbacks and queries, the router calls `verify`, and reconciliation, `inspectTransfer` and `confirm: true` call
  * `query`. Throws INVALID_ARGUMENT.
  *
  * @example
@@ -145,7 +149,7 @@ export function defineService<
   R extends ReadTransfer | IgnoredEvent,
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- As `JSON.parse`: without a schema it has no described shape.
   P = any,
->(options: ServiceOptions<P, R, S>): PayoutService<ServiceEvent<R, S[keyof S]>> {
+>(options: ServiceOptions<P, R, S>): PayoutService<ServiceEvent<R, S>> {
   checkOptions(options);
   const { payload, verify } = options;
   // Bound: if the options are an instance of a class, they need its `this`.
@@ -156,12 +160,14 @@ export function defineService<
   const service: PayoutService = {
     readCallback: (given) => readPayload(given, definition),
     meanings: new Set(Object.values(states)),
-    verify,
+    ...('verify' in options && { verify }),
   };
   const queryCallback = query && makeQuery(options, query);
-  const asked = queryCallback && { ...service, queryCallback };
-  const whole = asked === undefined ? service : { ...asked, confirm: makeConfirm(askService(asked), true) };
-  return whole as PayoutService<ServiceEvent<R, S[keyof S]>>;
+  const whole =
+    queryCallback === undefined
+      ? service
+      : withAsk(service, async (id, signal) => readQueried(service, id, await queryCallback(id, signal)));
+  return whole as PayoutService<ServiceEvent<R, S>>;
 }
 
 function checkOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States>(
@@ -169,7 +175,8 @@ function checkOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States
 ): void {
   onlyKnownOptions(options, optionNames);
   const { payload, read, states, query, baseUrl, timeoutMs, fetch } = options;
-  if (payload !== undefined) requireSchema('payload', payload);
+  // A schema that a circular import has not made yet must not mean that every payload fits.
+  if ('payload' in options) requireSchema('payload', payload);
   requireFunction('read', read, readExample);
   requireStates(states);
   // A `verify` without a value must not mean that every sender is trusted.
@@ -201,9 +208,9 @@ function requireStates(states: unknown): void {
 function makeQuery(
   { baseUrl, timeoutMs = 10_000, fetch = callGlobalFetch }: Pick<Options, 'baseUrl' | 'timeoutMs' | 'fetch'>,
   query: NonNullable<Options['query']>,
-): QueryCallback {
+): (id: string, signal: AbortSignal) => Promise<unknown> {
   const origin = baseUrl === undefined ? '' : requireBaseUrl(baseUrl);
-  return async function queryCallback(id, { signal }) {
+  return async function queryCallback(id, signal) {
     toPathSegment(id); // Throws for an id that would lead to another path.
     signal.throwIfAborted();
     // A `query` that uses its own `fetch` has no signal, and may never finish.

@@ -6,6 +6,7 @@ import { lend, type LendRules, type Loan } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
 import { isPostgresJs, runOnPostgresJs } from './postgres-js.js';
 import { PrismaOperations } from './prisma-operations.js';
+import { warnOfQueryTimeout } from './query-timeout.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
 
@@ -58,6 +59,7 @@ export function prismaStore<
   };
   return storeOn(options, calls, {
     ends: postgresEnds.none,
+    changer: 'an extension of the Prisma client',
     lend(tx) {
       // Prisma 7 nests transactions.
       const loan = lend(tx, { nests: ['$transaction'] });
@@ -100,8 +102,10 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
     'transaction',
   );
   const query = (sql: string, tx: typeof library = library) => tx.execute(sql);
-  if (!isPostgresJs((db as { readonly $client?: unknown }).$client)) {
-    return storeOn(options, { query, transaction: (work) => library.transaction(work) });
+  const { $client: client } = db as { readonly $client?: { readonly options?: unknown } };
+  if (!isPostgresJs(client)) {
+    const calls = { query, transaction: (work: (tx: typeof library) => Promise<void>) => library.transaction(work) };
+    return storeOn(options, calls, { findWarnings: () => warnOfQueryTimeout(client?.options) });
   }
   return storeOn(options, {
     query,
@@ -131,10 +135,17 @@ export function kyselyStore<
     'executeQuery',
     'transaction',
   );
+  // A plugin of the app may change rows: one that parses JSON would make an array of a fingerprint.
+  const withoutPlugins = (tx: typeof library): typeof library =>
+    hasMethods(tx, 'withoutPlugins') ? (tx as unknown as Plugged<typeof library>).withoutPlugins() : tx;
   return storeOn(options, {
-    query: (sql, tx: typeof library = library) => tx.executeQuery(toCompiledQuery(sql)),
+    query: (sql, tx: typeof library = library) => withoutPlugins(tx).executeQuery(toCompiledQuery(sql)),
     transaction: (work) => (library.transaction() as unknown as { execute: Call }).execute(work),
   });
+}
+
+interface Plugged<Tx> {
+  withoutPlugins(): Tx;
 }
 
 /** Makes what Kysely's `CompiledQuery.raw` makes. */
@@ -170,8 +181,18 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
       },
       transaction: (work) => library.transaction(work),
     },
-    // Knex would give the connection back.
-    { lend: (tx) => late.endKnex(lend(tx, { controls: ['commit', 'rollback'] }), tx as typeof tx & KnexTransaction) },
+    {
+<<<<<<< HEAD
+      // Knex would give the connection back.
+      lend: (tx) => late.endKnex(lend(tx, { controls: ['commit', 'rollback'] }), tx as typeof tx & KnexTransaction),
+      findWarnings: () =>
+        warnOfQueryTimeout((knex as { client?: { config?: { connection?: unknown } } }).client?.config?.connection),
+=======
+      changer: '`postProcessResponse` of Knex',
+      // Knex would give the connection back.
+      lend: (tx) => late.endKnex(lend(tx, { controls: ['commit', 'rollback'] }), tx as typeof tx & KnexTransaction),
+>>>>>>> main
+    },
   );
 }
 
@@ -207,6 +228,10 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
     {
       ends: postgresEnds.only,
       lend: (tx) => late.endTypeorm(lend(tx, manager), toRunner(tx)),
+      findWarnings: () => {
+        const { options: own } = source as { readonly options?: { readonly extra?: unknown } };
+        return warnOfQueryTimeout(own, own?.extra);
+      },
     },
   );
 }
@@ -263,12 +288,15 @@ export function sequelizeStore<S extends { query: Method; transaction: Method },
     {
       // `null` keeps a statement outside of the transaction that Sequelize may find by its CLS.
       query: (sql, transaction: SequelizeTransaction | null = null) =>
-        library.query(sql, { transaction: transaction && keepOpen(transaction) }),
+        library.query(sql, { ...plainRows, transaction: transaction && keepOpen(transaction) }),
       transaction: (work) => library.transaction(work),
     },
     { lend: lendSequelize },
   );
 }
+
+/** Options of the store's queries. Those that an app has set for all of its queries may change rows. */
+const plainRows = { type: 'RAW', raw: true, nest: false, plain: false, fieldMap: undefined, mapToModel: false };
 
 interface SequelizeTransaction {
   /** The nested transactions that were begun in it. */
@@ -332,8 +360,11 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
       query: (text, tx: typeof library = library) => tx.unsafe(text),
       transaction: (work) => runOnPostgresJs(begin, work),
     },
-    // `prepare` would end the transaction by PREPARE TRANSACTION.
-    { lend: (tx) => lend(tx, { controls: ['prepare'] }) },
+    {
+      changer: '`transform` of postgres.js',
+      // `prepare` would end the transaction by PREPARE TRANSACTION.
+      lend: (tx) => lend(tx, { controls: ['prepare'] }),
+    },
   );
 }
 

@@ -35,6 +35,9 @@ type PgClientOf<Pool extends PgPool> = Pool['connect'] extends {
 
 type Rows = readonly unknown[];
 
+/** Leaves each value as the text that PostgreSQL sends. */
+const unparsed = { getTypeParser: () => (text: string) => text };
+
 const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED;\n';
 const commit = ';\nCOMMIT';
 
@@ -103,7 +106,9 @@ class PooledClient implements OwnConnection<PgClient> {
   async sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
     const cancelDeadline = setDeadline(timeoutMs, this.destroy, graceMs);
     try {
-      const results = (await this.#client.query(sql)) as { rows: Rows } | { rows: Rows }[];
+      // With this object the parsers of the app stay out. The types of clients only share a query that is a string.
+      const query = { text: sql, types: unparsed } as unknown as string;
+      const results = (await this.#client.query(query)) as { rows: Rows } | { rows: Rows }[];
       const result = Array.isArray(results) ? results.find(({ rows }) => rows.length > 0) : results;
       return result?.rows ?? [];
     } finally {

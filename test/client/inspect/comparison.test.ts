@@ -1,6 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
-import { memoryStore, transferCallbackReceiver, type transferCallbackSchema } from 'transfer-callbacks';
+import type { transferCallbackSchema } from 'transfer-callbacks';
+import { transferService } from 'transfer-callbacks/client';
 import { z } from 'zod';
+import { serviceOf } from '../support.js';
 import { callback, inspectWith, record } from './support.js';
 
 describe('what is compared', () => {
@@ -52,12 +54,11 @@ describe('what is compared', () => {
     ]);
     const settled = { state: 'settled', fingerprint: record } as const;
     expect((await inspectWith({ amount: '5.00 XAF' }, settled)).verdict).toBe('conflict');
-    const real = transferCallbackReceiver({
-      ...{ store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined },
-      schema: schema as unknown as typeof transferCallbackSchema,
-    });
-    const receiver = { inspect: () => Promise.resolve(settled), options: real.options };
-    const inspect = (amount: unknown) => inspectWith({ amount }, settled, { store: undefined, receiver });
+    const { readCallback } = transferService({ payload: schema as unknown as typeof transferCallbackSchema });
+    const inspect = (amount: unknown) => {
+      const known = serviceOf({ getTransaction: () => Promise.resolve({ ...callback.data, amount }) });
+      return inspectWith({}, settled, { service: { ...known, readCallback } });
+    };
     expect((await inspect('5.00 XAF')).verdict).toBe('handled');
     expect((await inspect(5)).verdict).toBe('handled'); // It does not fit the schema.
   });
@@ -72,7 +73,7 @@ describe('what is compared', () => {
     const statuses = ['PENDING', 'SUCCESS'];
     const getTransaction = vi.fn(() => Promise.resolve({ ...callback.data, status: statuses.shift() ?? '' }));
     const settled = { state: 'settled', fingerprint: record } as const;
-    expect(await inspectWith({}, settled, { client: { getTransaction } })).toMatchObject({
+    expect(await inspectWith({}, settled, { service: serviceOf({ getTransaction }) })).toMatchObject({
       verdict: 'handled',
       service: { state: 'final' },
     });

@@ -1,12 +1,13 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { inspectTransfer, transferClient } from 'transfer-callbacks/client';
+import { inspectTransfer, transferService } from 'transfer-callbacks/client';
+import { documentedService } from '../../../src/core/documented.js';
 import { fakeClock, receiverOf } from '../../core/support.js';
 import { freePort } from '../../support/servers/port.js';
 import { serve } from '../../support/servers/serve.js';
 import { containing } from '../../support/helpers/containing.js';
-import { startService } from '../support.js';
-import { inspectWith, record } from './support.js';
+import { serviceOf, startService } from '../support.js';
+import { callback, inspectWith, record } from './support.js';
 
 describe('what is read', () => {
   test('a claim is advised with its holder and its lease, as far as it tells them', async () => {
@@ -24,13 +25,8 @@ describe('what is read', () => {
   });
 
   test('one half is enough to ask, and not to conclude', async () => {
-    expect(await inspectWith({}, { state: 'free' }, { store: undefined })).toMatchObject({
-      verdict: 'undecided',
-      service: { state: 'final' },
-      record: { state: 'unread', error: undefined },
-      meaning: 'Nothing can be concluded: the record was not read.',
-    });
-    expect(await inspectWith({}, { state: 'free' }, { client: undefined })).toMatchObject({
+    const cannotBeAsked = documentedService();
+    expect(await inspectWith({}, { state: 'free' }, { service: cannotBeAsked })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread', error: undefined },
       record: { state: 'free' },
@@ -55,8 +51,8 @@ describe('what is read', () => {
     ];
     await Promise.all(
       cases.map(async ([baseUrl, why, check]) => {
-        const client = transferClient({ baseUrl, apiKey: 'the-key', apiSecret: 'the-secret', timeoutMs: 500 });
-        const { service, advice } = await inspectWith({}, { state: 'free' }, { client });
+        const asked = transferService({ baseUrl, apiKey: 'the-key', apiSecret: 'the-secret', timeoutMs: 500 });
+        const { service, advice } = await inspectWith({}, { state: 'free' }, { service: asked });
         if (service.state !== 'unread') expect.fail(service.state);
         expect(service.error?.message).toContain(new URL(baseUrl).origin);
         expect(service.error?.message).toMatch(why);
@@ -72,21 +68,19 @@ describe('what is read', () => {
     const responding = async (status: number): Promise<object> => (await startService([[status, '']])).client;
     const unread = { read: () => Promise.reject(new Error('down')) };
     const cases: [what: string, options: object, advice: string][] = [
-      ['a service that is busy', { client: await responding(503), store: unread }, again],
-      ['a refusal that is not of the key', { client: await responding(422), store: unread }, again],
-      ['a 404, which the service may mean', { client: await responding(404), store: unread }, again],
-      ['an id that is not sent', { client: await responding(404), id: 'a/b', store: unread }, again],
-      ['neither half', { client: undefined, store: unread }, again],
+      ['a service that is busy', { service: await responding(503), store: unread }, again],
+      ['a refusal that is not of the key', { service: await responding(422), store: unread }, again],
+      ['a 404, which the service may mean', { service: await responding(404), store: unread }, again],
+      ['an id that is not sent', { service: await responding(404), id: 'a/b', store: unread }, again],
       [
         'a record that was read',
-        { client: await responding(503) },
+        { service: await responding(503) },
         'Inspect it again when both can be read. Until then the record is that of the given id, and counts only if that is the id of the service.',
       ],
-      ['no store', { client: await responding(503), store: undefined }, 'Inspect it again when both can be read.'],
       [
-        'a client of your own that gives no reason',
+        'a service that gives no reason',
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may.
-        { client: { getTransaction: () => Promise.reject(undefined) }, store: unread },
+        { service: serviceOf({ getTransaction: () => Promise.reject(undefined) }), store: unread },
         `Check the address of the service, and whether this machine may connect to it. ${again}`,
       ],
     ];
@@ -96,21 +90,14 @@ describe('what is read', () => {
     }
   });
 
-  test('a receiver is waited for as long as it waits for its store, unless storeTimeoutMs is given', async () => {
+  test('a receiver is waited for as long as it waits for its store', async () => {
     fakeClock();
     onTestFinished(() => void vi.useRealTimers());
     const store = { claim: vi.fn(), read: () => new Promise<never>(() => undefined) };
     const receiver = receiverOf({ store, storeTimeoutMs: 4_000 });
-    const errorAfter = async (ms: number, options: object): Promise<unknown> => {
-      const inspection = inspectWith({}, { state: 'free' }, { store: undefined, receiver, ...options });
-      await vi.advanceTimersByTimeAsync(ms);
-      const { record } = await inspection;
-      return record;
-    };
-    expect(await errorAfter(4_050, {})).toMatchObject({ error: { message: containing('within 4000 ms.') } });
-    expect(await errorAfter(50, { storeTimeoutMs: 50 })).toMatchObject({
-      error: { code: 'STORE_TIMEOUT', message: containing('The store did not reply within 50 ms.') },
-    });
+    const inspection = inspectTransfer({ id: 'tr-1', receiver });
+    await vi.advanceTimersByTimeAsync(4_050);
+    expect((await inspection).record).toMatchObject({ error: { message: containing('within 4000 ms.') } });
   });
 
   test('a store from JavaScript that resolves with no record has none that could be read', async () => {
@@ -131,24 +118,26 @@ describe('what is read', () => {
       });
       return new Promise<never>(() => undefined);
     };
-    const client = {
-      getTransaction: (_id: string, { signal }: { signal?: AbortSignal } = {}) =>
-        Promise.race([never(), new Promise<never>((_, reject) => signal?.addEventListener('abort', reject))]),
-    };
-    const halves = half === 'service' ? { client } : { store: { read: never } };
+    const service = serviceOf({
+      async getTransaction(_id, { signal }) {
+        await Promise.race([never(), new Promise((resolve) => (signal.onabort = resolve))]);
+        throw signal.reason;
+      },
+    });
+    const halves = half === 'service' ? { service } : { store: { read: never } };
     const inspection = inspectWith({}, { state: 'free' }, { ...halves, signal: controller.signal });
     await expect(inspection).rejects.toThrow('the pod is leaving');
   });
 });
 
 test('a status that reads as final calls for a translation, and is no proof of a forgery', async () => {
-  const words = 'the service gives the status SUCCESSFUL, which is not one of its documented final words.';
+  const words = 'the service gives the status SUCCESSFUL, which is not final.';
   const open = await inspectWith({ status: 'SUCCESSFUL' }, { state: 'free' });
   expect(open).toMatchObject({
     verdict: 'open',
     service: { seemsFinal: true },
     meaning: words.replace('the', 'The'),
-    advice: expect.stringMatching(/^If that is final, let `readTransaction` of the client translate it/) as string,
+    advice: expect.stringMatching(/^If that is final, let `readTransaction` of the service translate it/) as string,
   });
   const handled = { state: 'settled', fingerprint: record } as const;
   expect(await inspectWith({ status: 'SUCCESSFUL' }, handled)).toMatchObject({
@@ -165,8 +154,10 @@ test('a missed transfer whose record cannot have expired is reconciled first', a
   const inspect = async (retentionMs: number) =>
     (
       await inspectWith({}, free, {
-        store: undefined,
-        receiver: { inspect: () => Promise.resolve(free), options: { retentionMs } },
+        receiver: {
+          inspect: () => Promise.resolve(free),
+          options: { retentionMs, service: serviceOf({ getTransaction: () => callback.data }) },
+        },
       })
     ).advice;
   expect(await inspect(604_800_000)).toBe(
@@ -180,9 +171,9 @@ test('a missed transfer whose record cannot have expired is reconciled first', a
 });
 
 test('a signal that has aborted is heard before a store that does not reply', async () => {
-  const store = { read: () => new Promise<never>(() => undefined) };
+  const receiver = { inspect: () => new Promise<never>(() => undefined) };
   const signal = AbortSignal.abort(new Error('the pod is leaving'));
-  await expect(inspectTransfer({ id: 'tr-1', store, signal })).rejects.toThrow('the pod is leaving');
+  await expect(inspectTransfer({ id: 'tr-1', receiver, signal })).rejects.toThrow('the pod is leaving');
 });
 
 test('an inspection leaves no timer and no listener behind', async () => {
@@ -196,7 +187,8 @@ test('an inspection leaves no timer and no listener behind', async () => {
 
 test('a receiver is asked through its inspect', async () => {
   const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, here: { sinceMs: 5 } }));
-  const inspection = await inspectWith({}, { state: 'free' }, { store: undefined, receiver: { inspect } });
+  const options = { service: serviceOf({ getTransaction: () => callback.data }) };
+  const inspection = await inspectTransfer({ id: 'tr-1', receiver: { inspect, options } });
   expect(inspection).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
   expect(inspect).toHaveBeenCalledWith('tr-1');
 });
@@ -205,16 +197,9 @@ test('options of inspectTransfer that do not fit are refused, and the error name
   const cases: [changes: object, message: string][] = [
     [{ id: 5 }, 'Expected `id` to be the id or externalId of a transfer, got 5.'],
     [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
-    [
-      { client: undefined, store: undefined },
-      'Expected `client` to be given, or `store` or `receiver`, got undefined.',
-    ],
-    [{ client: {} }, 'Expected `client` to be a client, got an object.'],
-    [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
-    [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
-    [{ store: undefined, receiver: {} }, 'Expected `receiver` to be a receiver, got an object.'],
-    [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
-    [{ pending: [] }, 'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, signal.'],
+    [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
+    [{ receiver: {} }, 'Expected `receiver` to be a receiver, got an object.'],
+    [{ pending: [] }, 'Unknown option `pending`; known are id, receiver, signal.'],
   ];
   for (const [changes, message] of cases) {
     const refused = expect(inspectWith({}, { state: 'free' }, changes), message).rejects;

@@ -6,7 +6,6 @@ import { later } from '../../core/support.js';
 import { recordingLogger } from '../../support/helpers/logger.js';
 import { announced, type Status } from '../../support/helpers/reversing.js';
 import { startPayouts, type Known } from '../service/support.js';
-import { callback } from './support.js';
 
 /** Inspects a transfer after these callbacks. The service responds with `known`. */
 async function inspectAfter(known: Known, callbacks: readonly Status[], store: CallbackStore = memoryStore()) {
@@ -41,7 +40,7 @@ describe('the verdict', () => {
   ])('if the service gives %s after callbacks of %j is %s', async (known, callbacks, verdict) => {
     const inspection = await inspectAfter(known, callbacks);
     expect(inspection.verdict).toBe(verdict);
-    expect(`${inspection.meaning} ${inspection.advice}`).not.toMatch(/forged|final words|readTransaction|§/);
+    expect(`${inspection.meaning} ${inspection.advice}`).not.toMatch(/final words|readTransaction|§/);
     const isReversed = callbacks.includes('REVERSED') || callbacks.includes('FAILED');
     if (isReversed) expect(inspection.record).toMatchObject({ reversal: { state: 'settled' } });
     else expect(inspection.record).not.toHaveProperty('reversal');
@@ -63,7 +62,7 @@ describe('the verdict', () => {
     const inspection = await inspectAfter([200, announced('REVERSED', 'a', { amount: 99 })], ['SUCCESS']);
     expect(inspection).toMatchObject({ verdict: 'conflict' });
     expect(inspection.advice).toMatch(
-      /^Inspect it again in some minutes, because a query may lag\. If nothing changes: Tr/,
+      /^Inspect it again in some minutes, because a query may lag\. If nothing changes, tr/,
     );
     const same = await inspectAfter([200, announced('REVERSED', 'a', { amount: '100.00' })], ['SUCCESS', 'REVERSED']);
     expect(same).toMatchObject({ verdict: 'handled' });
@@ -120,7 +119,7 @@ describe('the advice for a defined service', () => {
     expect(inspection).toMatchObject({
       meaning: 'The handler has succeeded, but the service gives the status payout.returning, which is not final.',
       advice: expect.stringMatching(
-        /^Inspect it again .* on its way back: wait for its end\..*contact the provider\.$/,
+        /^Inspect it again .* on its way back: wait for its end\. .* may have been forged: .*contact the provider, .*\.$/,
       ) as string,
       service: { state: 'open', seemsFinal: false },
     });
@@ -139,10 +138,4 @@ describe('the advice for a defined service', () => {
     expect(await receiver.receive(service.callback)).toMatchObject({ outcome: 'processed' });
     expect(await inspectTransfer({ receiver, id: 'a' })).toMatchObject({ verdict: 'handled' });
   });
-});
-
-test('a client beside a receiver whose service was defined is refused', async () => {
-  const { receiver } = await startPayouts({});
-  const client = { getTransaction: () => Promise.resolve({ ...callback.data }) };
-  await expect(inspectTransfer({ client, receiver, id: 'a' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
 });

@@ -1,8 +1,9 @@
 import { onTestFinished } from 'vitest';
 import { transferCallbackListener, transferCallbackReceiver, type CallbackStore } from 'transfer-callbacks';
-import { transferClient, inspectTransfer } from 'transfer-callbacks/client';
+import { receiverOf } from '../../core/support.js';
+import { serviceOf } from '../support.js';
+import { transferService, inspectTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import type { InspectOptions } from '../../../src/client/inspect/inspect.js';
 import { startSandbox } from '../../../sandbox/test/service/support.js';
 import { serve } from '../../support/servers/serve.js';
 
@@ -12,12 +13,13 @@ export async function startMerchant(
   handler: () => unknown = () => undefined,
   finalAfterMs = 0,
 ) {
-  const receiver = transferCallbackReceiver({ store, onSuccess: handler, onFailed: handler, logger: false });
-  const { url, close } = await serve(transferCallbackListener({ receiver }));
-  onTestFinished(close);
   // Other runs have other ids: the stores outlive a test.
   const sandbox = await startSandbox({ finalAfterMs, seed: crypto.getRandomValues(new Uint32Array(1))[0] });
-  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  const common = { onSuccess: handler, onFailed: handler, logger: false } as const;
+  const receiver = transferCallbackReceiver({ store, service: client, ...common });
+  const { url, close } = await serve(transferCallbackListener({ receiver }));
+  onTestFinished(close);
   return {
     receiver,
     client,
@@ -27,7 +29,8 @@ export async function startMerchant(
       if (finalAfterMs === 0) await sandbox.idle();
       return String(sandbox.transfers().find((each) => each.externalId === externalId)?.id);
     },
-    inspect: (id: string, options: Partial<InspectOptions> = {}) => inspectTransfer({ client, store, id, ...options }),
+    inspect: (id: string, changes: object = {}) =>
+      inspectTransfer({ id, receiver: transferCallbackReceiver({ store, service: client, ...common, ...changes }) }),
   };
 }
 
@@ -46,12 +49,11 @@ export const record = '["SUCCESS",5,"XAF","payout-1"]';
 export function inspectWith(
   data: object,
   found: Awaited<ReturnType<NonNullable<CallbackStore['read']>>>,
-  options: object = {},
+  changes: object = {},
 ) {
-  return inspectTransfer({
-    id: 'tr-1',
-    client: { getTransaction: () => Promise.resolve({ ...callback.data, ...data }) },
-    store: { read: () => Promise.resolve(found) },
-    ...options,
-  });
+  const { service, store, ...options } = changes as { service?: object; store?: object };
+  const known = serviceOf({ getTransaction: () => Promise.resolve({ ...callback.data, ...data }) });
+  const read = () => Promise.resolve(found);
+  const given: object = { service: service ?? known, store: { claim: read, read, ...store } };
+  return inspectTransfer({ id: 'tr-1', receiver: receiverOf(given), ...options });
 }

@@ -5,14 +5,13 @@ import { ReconciliationError, reconcileTransfers, type PendingTransfer } from 't
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { emptyReport, final, old, startKnowing, startQueries, transfers } from '../support.js';
+import { emptyReport, final, old, startKnowing, startQueries, transfers, serviceOf } from '../support.js';
 
 describe('the signal of a pass', () => {
   test('a signal that times out ends it: what is being read stays pending, and a handler that runs finishes', async () => {
     const { client } = await startQueries((id) => (id === 'tr-1' ? () => undefined : final(id)));
     const report = await reconcileTransfers({
-      client,
-      receiver: receiverOf({ onSuccess: () => pause(3_000) }),
+      receiver: receiverOf({ service: client, onSuccess: () => pause(3_000) }),
       pending: transfers(20),
       concurrency: 2,
       signal: AbortSignal.timeout(2_500),
@@ -33,7 +32,7 @@ describe('the signal of a pass', () => {
         closed += 1;
       }
     }
-    const options = { client, receiver: receiverOf(), signal: controller.signal };
+    const options = { receiver: receiverOf({ service: client }), signal: controller.signal };
     const thrown = reconcileTransfers({
       ...options,
       pending: cursor(),
@@ -62,10 +61,9 @@ describe('the signal of a pass', () => {
     });
     const createdAt = Date.now();
     const young = Array.from({ length: 50_000 }, (_, index) => ({ id: `tr-${index}`, createdAt }));
-    const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+    const client = serviceOf({ getTransaction: () => Promise.reject(new Error('not asked')) });
     const report = await reconcileTransfers({
-      client,
-      receiver: receiverOf(),
+      receiver: receiverOf({ service: client }),
       pending: young,
       signal: controller.signal,
     });
@@ -75,8 +73,10 @@ describe('the signal of a pass', () => {
 
   test('a signal that outlives the pass keeps nothing of it', async () => {
     const { signal } = new AbortController();
-    const client = { getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data }) };
-    await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3), signal });
+    const client = serviceOf({
+      getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data }),
+    });
+    await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(3), signal });
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
@@ -84,7 +84,11 @@ describe('the signal of a pass', () => {
     const { client } = await startKnowing();
     const next = vi.fn(() => ({ done: false as const, value: old('payout-1') }));
     const pending = { [Symbol.iterator]: () => ({ next }) };
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending, signal: AbortSignal.abort() });
+    const report = await reconcileTransfers({
+      receiver: receiverOf({ service: client }),
+      pending,
+      signal: AbortSignal.abort(),
+    });
     expect(report).toMatchObject({ ...emptyReport, stopped: 'aborted', queries: 0, cursor: undefined });
     expect(next).not.toHaveBeenCalled();
   });
@@ -93,8 +97,7 @@ describe('the signal of a pass', () => {
     const { client } = await startQueries(final);
     const controller = new AbortController();
     const report = await reconcileTransfers({
-      client,
-      receiver: receiverOf(),
+      receiver: receiverOf({ service: client }),
       pending: transfers(1),
       signal: controller.signal,
       onProgress: async () => {
@@ -118,7 +121,7 @@ describe('the end of `pending`', () => {
         closed = true;
       }
     }
-    await reconcileTransfers({ client, receiver: receiverOf(), pending: cursor(), limit: 2 });
+    await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: cursor(), limit: 2 });
     expect(closed).toBe(true);
   });
 
@@ -128,7 +131,7 @@ describe('the end of `pending`', () => {
     const next = vi.fn(() => ({ done: items.length === 0, value: items.pop() ?? old('none') }));
     const close = vi.fn(() => ({ done: true as const, value: undefined }));
     const pending = { [Symbol.iterator]: () => ({ next, return: close }) };
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending });
     expect(report).toMatchObject({ processed: 2, stopped: undefined });
     expect(next).toHaveBeenCalledTimes(3);
     expect(close).not.toHaveBeenCalled();
@@ -143,7 +146,7 @@ describe('code of yours that throws', () => {
       yield* transfers(5);
       await Promise.reject(cause);
     }
-    const pass = reconcileTransfers({ client, receiver: receiverOf(), pending: cursor() });
+    const pass = reconcileTransfers({ receiver: receiverOf({ service: client }), pending: cursor() });
     const error = await pass.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ReconciliationError);
     expect(error).toMatchObject({
@@ -162,8 +165,7 @@ describe('code of yours that throws', () => {
   test('in an asynchronous `onProgress` ends the pass and rejects, and nothing is left unhandled', async () => {
     const { client } = await startQueries(final);
     const pass = reconcileTransfers({
-      client,
-      receiver: receiverOf(),
+      receiver: receiverOf({ service: client }),
       pending: transfers(50),
       concurrency: 1,
       onProgress: async () => {
@@ -190,10 +192,11 @@ describe('code of yours that throws', () => {
     const onProgress = (): void => {
       throw new Error('the cause');
     };
-    const options = { client, concurrency: 1 };
-    const both = reconcileTransfers({ ...options, receiver: receiverOf(), pending: cursor(), onProgress });
+    const receiver = () => receiverOf({ service: client });
+    const options = { concurrency: 1, pending: cursor() };
+    const both = reconcileTransfers({ ...options, receiver: receiver(), onProgress });
     await expect(both).rejects.toThrow('`onProgress` threw: the cause');
-    const one = reconcileTransfers({ ...options, receiver: receiverOf(), pending: cursor(), limit: 2 });
+    const one = reconcileTransfers({ ...options, receiver: receiver(), pending: cursor(), limit: 2 });
     await expect(one).rejects.toMatchObject({
       message: containing('`pending` threw: cleanup'),
       report: { processed: 2 },

@@ -4,7 +4,7 @@ import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/cli
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { emptyReport, final, startKnowing, startQueries, transfers } from '../support.js';
+import { emptyReport, final, startKnowing, startQueries, transfers, serving, serviceOf } from '../support.js';
 
 const createdAt = Date.now() - 3_600_000;
 
@@ -13,9 +13,9 @@ const inserted = (count: number): PendingTransfer[] =>
   Array.from({ length: count }, (_, index) => ({ id: `tr-${index}`, createdAt: new Date(createdAt) }));
 
 /** A client of your own. No request is sent, so that many transfers can be read. */
-const client = {
+const client = serviceOf({
   getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data, status: 'PENDING' }),
-};
+});
 const receiver = receiverOf();
 
 describe('a `pending` that never ends', () => {
@@ -34,7 +34,7 @@ describe('a `pending` that never ends', () => {
         isClosed.yet = true;
       }
     }
-    const pass = reconcileTransfers({ client, receiver, pending: repeat(), concurrency: 1 });
+    const pass = reconcileTransfers({ receiver: serving(receiver, client), pending: repeat(), concurrency: 1 });
     await expect(pass).rejects.toMatchObject({
       code: 'PENDING_FAILED',
       message: containing(
@@ -56,9 +56,12 @@ describe('repetitions of a transfer', () => {
   test('a transfer that is twice in an array is reconciled twice, and is a duplicate then', async () => {
     const { client } = await startKnowing({ ...success.data });
     const pending = Array.from({ length: 2_000 }, () => ({ id, createdAt }));
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: pending.slice(0, 3) });
+    const report = await reconcileTransfers({
+      receiver: receiverOf({ service: client }),
+      pending: pending.slice(0, 3),
+    });
     expect(report).toMatchObject({ ...emptyReport, processed: 1, duplicate: 2, queries: 3 });
-    const young = await reconcileTransfers({ client, receiver, pending, minAgeMs: 86_400_000 });
+    const young = await reconcileTransfers({ receiver: serving(receiver, client), pending, minAgeMs: 86_400_000 });
     expect(young).toMatchObject({ ...emptyReport, pending: 2_000 });
   });
 
@@ -69,7 +72,7 @@ describe('repetitions of a transfer', () => {
       { id, createdAt: new Date(createdAt) },
       { id, createdAt: 0 },
     ]);
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending });
     expect(report).toMatchObject({ ...emptyReport, processed: 1, duplicate: 1, queries: 2 });
     expect(received).toHaveLength(2);
   });
@@ -78,14 +81,14 @@ describe('repetitions of a transfer', () => {
     const rows = inserted(1_500).flatMap((row) => [row, row]);
     // The last of `rows` is the first in a row.
     const pending = generate([...rows, ...rows.slice(0, 998)]);
-    const report = await reconcileTransfers({ client, receiver, pending });
+    const report = await reconcileTransfers({ receiver: serving(receiver, client), pending });
     expect(report).toMatchObject({ ...emptyReport, pending: 1_500, queries: 1_500 });
   });
 
   test('a repeated transfer is recognised by a numeric id, too', async () => {
     const { client } = await startQueries(final);
     const pending = generate([8841, '8841', 8841n].map((each) => ({ id: each, createdAt })));
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending });
     expect(report).toMatchObject({ ...emptyReport, processed: 1 });
   });
 });
@@ -95,7 +98,7 @@ test('a numeric key is read as a string', async () => {
   const ids: string[] = [];
   const pending = [8841, 2 ** 53 - 1, 2n ** 64n].map((id) => ({ id, createdAt }));
   const onProgress = ({ id }: { id: string }): unknown => ids.push(id);
-  const options = { client, receiver: receiverOf(), concurrency: 1, onProgress };
+  const options = { receiver: receiverOf({ service: client }), concurrency: 1, onProgress };
   expect(await reconcileTransfers({ ...options, pending })).toMatchObject({ processed: 3 });
   expect(ids).toEqual(['8841', '9007199254740991', '18446744073709551616']);
   expect(received.map(({ url }) => url)).toEqual(ids.map((id) => `/transactions/${id}`));
@@ -117,7 +120,10 @@ test('an item of `pending` that is no transfer fails with an error that names th
     [{ id: 'a', createdAt: new Date('2999-01-01') }, 'got "2999-01-01".'],
   ];
   for (const [item, message] of cases) {
-    const { problems } = await reconcileTransfers({ client, receiver, pending: [item as PendingTransfer] });
+    const { problems } = await reconcileTransfers({
+      receiver: serving(receiver, client),
+      pending: [item as PendingTransfer],
+    });
     expect(problems).toMatchObject([{ error: { code: 'INVALID_ARGUMENT', message: containing(message) } }]);
   }
 });

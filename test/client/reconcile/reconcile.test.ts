@@ -5,7 +5,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { ReconcileOptions } from '../../../src/client/reconcile/reconcile.js';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { emptyReport, old, oneOf, startKnowing, startService } from '../support.js';
+import { emptyReport, old, oneOf, startKnowing, startService, serving, serviceOf } from '../support.js';
 
 describe('reconcileTransfers', () => {
   test('hands final transfers to the handlers, with its source, and leaves the others', async () => {
@@ -19,8 +19,7 @@ describe('reconcileTransfers', () => {
     });
     expect(
       await reconcileTransfers({
-        client,
-        receiver,
+        receiver: serving(receiver, client),
         pending: [...oneOf(success, failure), old(open.externalId), old('unheard-of')],
         concurrency: 1,
       }),
@@ -47,7 +46,7 @@ describe('reconcileTransfers', () => {
       await goOn.promise;
     });
     const receiver = receiverOf({ onSuccess });
-    const pass = reconcileTransfers({ client, receiver, pending: oneOf(success) });
+    const pass = reconcileTransfers({ receiver: serving(receiver, client), pending: oneOf(success) });
     await started.promise;
     const callback = receiver.receive(success);
     goOn.resolve();
@@ -63,7 +62,7 @@ describe('reconcileTransfers', () => {
     const told: string[] = [];
     const ages = { oldEnough: 600_000, young: 599_999, soon: -900_000, inADay: -86_400_000 };
     const { client, received } = await startKnowing();
-    const options = { client, receiver: receiverOf() };
+    const options = { receiver: receiverOf({ service: client }) };
     await reconcileTransfers({
       ...options,
       pending: Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: now - ageMs })),
@@ -77,11 +76,10 @@ describe('reconcileTransfers', () => {
     expect(received.map(({ url }) => url)).toEqual(['/transactions/oldEnough', '/transactions/a']);
   });
 
-  const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+  const client = serviceOf({ getTransaction: () => Promise.reject(new Error('not asked')) });
   const receiver: TransferCallbackReceiver = receiverOf();
   test('options that do not fit are refused, and the error names them', async () => {
     const cases: [changes: object, message: string][] = [
-      [{ client: {} }, 'Expected `client` to be a client, got an object.'],
       [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
       [{ pending: undefined }, 'Expected `pending` to be an iterable or an async iterable, got undefined.'],
       [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
@@ -101,11 +99,14 @@ describe('reconcileTransfers', () => {
       [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
       [
         { batch: 1 },
-        'Unknown option `batch`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, paid, minAgeMs, onProgress.',
+        'Unknown option `batch`; known are concurrency, queriesPerSecond, limit, signal, receiver, pending, paid, minAgeMs, onProgress.',
       ],
     ];
     for (const [changes, message] of cases) {
-      const options = { client, receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
+      const options = { receiver: serving(receiver, client), pending: [], ...changes } as ReconcileOptions<
+        TransferCallback,
+        undefined
+      >;
       await expect(reconcileTransfers(options), message).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
         message: containing(message),
@@ -129,7 +130,7 @@ describe('a transfer of a pass', () => {
       const success = transferSucceeded();
       const { client } = await startKnowing({ ...success.data });
       const pending = [bad as PendingTransfer, ...oneOf(success)];
-      const done = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+      const done = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending });
       const expected = { processed: 1, failed: 1, problems: [{ result: 'failed', error: { code } }] };
       if (code === invalidArgument) expect(done.oldestOpenMs, why).toBeUndefined();
       expect(done, why).toMatchObject(expected);
@@ -141,7 +142,7 @@ describe('a transfer of a pass', () => {
     const { client } = await startKnowing({ ...success.data });
     const receiver = receiverOf();
     await receiver.receive(transferFailed({ id: success.data.id, externalId: success.data.externalId }));
-    expect(await reconcileTransfers({ client, receiver, pending: oneOf(success) })).toMatchObject({
+    expect(await reconcileTransfers({ receiver: serving(receiver, client), pending: oneOf(success) })).toMatchObject({
       failed: 1,
       problems: [
         {
@@ -163,8 +164,7 @@ describe('a transfer of a pass', () => {
     const service = await startService([[200, transferSucceeded().data]]);
     const onSuccess = vi.fn();
     const done = await reconcileTransfers({
-      client: service.client,
-      receiver: receiverOf({ onSuccess }),
+      receiver: receiverOf({ service: service.client, onSuccess }),
       pending: [old('payout-1')],
     });
     expect(done).toMatchObject({

@@ -3,7 +3,7 @@ import { reconcileTransfer, reconcileTransfers, type Reconciled } from 'transfer
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { final, old, startKnowing, startQueries, transfers } from '../support.js';
+import { final, old, startKnowing, startQueries, transfers, serving, serviceOf } from '../support.js';
 import { listen } from '../../support/helpers/listen.js';
 
 /** What is published on the channel during this test. */
@@ -18,8 +18,7 @@ describe('the report of a pass', () => {
     const controller = new AbortController();
     const { client } = await startQueries((id) => (id === 'tr-3' ? () => undefined : final(id)));
     const report = await reconcileTransfers({
-      client,
-      receiver: receiverOf(),
+      receiver: receiverOf({ service: client }),
       pending: transfers(10),
       concurrency: 3,
       signal: controller.signal,
@@ -47,12 +46,11 @@ describe('the report of a pass', () => {
     };
     const pending = Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: new Date(now - ageMs) }));
     const receiver = receiverOf();
-    await reconcileTransfer({ client, receiver, id: 'copied' });
+    await reconcileTransfer({ receiver: serving(receiver, client), id: 'copied' });
     const told: Reconciled[] = [];
     const startedAt = performance.now();
     const report = await reconcileTransfers({
-      client,
-      receiver,
+      receiver: serving(receiver, client),
       pending,
       concurrency: 1,
       onProgress: (reconciled) => told.push(reconciled),
@@ -78,7 +76,7 @@ describe('the report of a pass', () => {
   test('is published for a pass that rejects too, and not for options that do not fit', async () => {
     const messages = listenToReports();
     const { client } = await startQueries(final);
-    const options = { client, receiver: receiverOf() };
+    const options = { receiver: receiverOf({ service: client }) };
     await expect(reconcileTransfers({ ...options, pending: 5 as never })).rejects.toThrow('pending');
     const onProgress = (): never => {
       throw new Error('no');
@@ -94,7 +92,7 @@ describe('the report of a pass', () => {
       200,
       { ...transferSucceeded({ id }).data, vouchercode: undefined, provider: undefined },
     ]);
-    const { problems } = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(1) });
+    const { problems } = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(1) });
     expect(problems).toMatchObject([
       {
         outcome: 'invalid',
@@ -114,8 +112,7 @@ describe('the report of a pass', () => {
     driver.connection = driver; // JSON.stringify would throw.
     const { client } = await startQueries(final);
     const report = await reconcileTransfers({
-      client,
-      receiver: receiverOf({ onSuccess: () => Promise.reject(driver) }),
+      receiver: receiverOf({ service: client, onSuccess: () => Promise.reject(driver) }),
       pending: [...transfers(1), old('a/b')],
     });
     const text = JSON.stringify(report);
@@ -147,7 +144,7 @@ describe('the report of a pass', () => {
     const gate = later();
     const receiver = receiverOf({ onSuccess: () => gate.promise, inFlightWaitMs: 0 });
     const [delivery] = [receiver.receive(transferSucceeded({ id: 'tr-0' }))];
-    const { problems } = await reconcileTransfers({ client, receiver, pending: transfers(1) });
+    const { problems } = await reconcileTransfers({ receiver: serving(receiver, client), pending: transfers(1) });
     gate.resolve();
     await delivery;
     expect(problems).toMatchObject([
@@ -163,13 +160,16 @@ describe('the report of a pass', () => {
     const { data } = transferSucceeded({ id: 'a' });
     const options = { receiver: rejecting, pending: [old('a')] };
     const cause = new Error('the circuit is open');
-    const broken = await reconcileTransfers({ ...options, client: { getTransaction: () => Promise.reject(cause) } });
+    const broken = await reconcileTransfers({
+      ...options,
+      receiver: serving(rejecting, serviceOf({ getTransaction: () => Promise.reject(cause) })),
+    });
     expect(broken.problems).toMatchObject([
       { error: { code: 'UNAVAILABLE', message: containing('could not be read: the circuit is open'), cause } },
     ]);
     const unhandled = await reconcileTransfers({
       ...options,
-      client: { getTransaction: () => Promise.resolve({ ...data }) },
+      receiver: serving(rejecting, serviceOf({ getTransaction: () => Promise.resolve({ ...data }) })),
     });
     expect(unhandled).toMatchObject({
       failed: 1,
@@ -191,8 +191,7 @@ describe('reconcileTransfers', () => {
     const { client } = await startKnowing();
     const told: string[] = [];
     const counted = await reconcileTransfers({
-      client,
-      receiver: receiverOf(),
+      receiver: receiverOf({ service: client }),
       pending: Array.from({ length: 130 }, (_, index) => old(`payout-${index}`)),
       concurrency: 8,
       onProgress: ({ id, result }, { unknown }) => told.push(`${id} ${result} ${unknown}`),
@@ -206,7 +205,7 @@ describe('reconcileTransfers', () => {
 test('a pass in which the service responds with 404 to every query asks for the address, once', async () => {
   const { client } = await startKnowing();
   const pending = ['a', 'b'].map((id) => ({ id, createdAt: 0 }));
-  const options = { client, receiver: receiverOf() };
+  const options = { receiver: receiverOf({ service: client }) };
   expect(await reconcileTransfers({ ...options, pending })).toMatchObject({
     unknown: 2,
     advice: containing('is its address right'),

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later } from '../../core/support.js';
+import { serviceOf, serving } from '../support.js';
 import { collectGarbage } from '../../support/helpers/collect-garbage.js';
 
 const { data } = transferSucceeded();
@@ -22,7 +23,11 @@ async function measurePass(concurrency: number, count: number): Promise<number> 
     },
   };
   const before = process.cpuUsage();
-  const report = await reconcileTransfers({ client, receiver, pending: transfers(count), concurrency });
+  const report = await reconcileTransfers({
+    receiver: serving(receiver, serviceOf(client)),
+    pending: transfers(count),
+    concurrency,
+  });
   expect(report.pending).toBe(count);
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1_000;
@@ -44,8 +49,7 @@ test('one slow transfer keeps nothing of those that pass it', async () => {
   };
   const heap: number[] = [];
   const report = await reconcileTransfers({
-    client,
-    receiver,
+    receiver: serving(receiver, serviceOf(client)),
     pending: transfers(100_001),
     onProgress: (_reconciled, { pending }) => {
       if (pending % 25_000 === 0) {

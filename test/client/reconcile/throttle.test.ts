@@ -4,12 +4,12 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf, storeWith } from '../../core/support.js';
 import { freePort } from '../../support/servers/port.js';
 import { containing } from '../../support/helpers/containing.js';
-import { final, old, refusal, startQueries, transfers } from '../support.js';
+import { final, old, refusal, startQueries, transfers, serving, serviceOf } from '../support.js';
 
 describe('the limits of a pass', () => {
   test('`limit` ends it after so many transfers, and all of these are read', async () => {
     const { client } = await startQueries(final);
-    const options = { client, receiver: receiverOf(), limit: 7 };
+    const options = { receiver: receiverOf({ service: client }), limit: 7 };
     const report = await reconcileTransfers({ ...options, pending: transfers(20) });
     expect(report).toMatchObject({ stopped: 'limit', processed: 7, pending: 0, queries: 7, cursor: { id: 'tr-6' } });
     expect(await reconcileTransfers({ ...options, pending: [] })).toMatchObject({ stopped: undefined });
@@ -23,8 +23,7 @@ describe('the limits of a pass', () => {
     });
     const young = Array.from({ length: 100 }, (_, index) => ({ id: `young-${index}`, createdAt: Date.now() }));
     const report = await reconcileTransfers({
-      client,
-      receiver: receiverOf(),
+      receiver: receiverOf({ service: client }),
       pending: [...young, ...transfers(6)],
       queriesPerSecond: 20,
     });
@@ -46,16 +45,17 @@ describe('the limits of a pass', () => {
     }
     let done = 0;
     const counted = await reconcileTransfers({
-      client: {
-        async getTransaction(id) {
-          running += 1;
-          most = Math.max(most, running);
-          await new Promise(setImmediate);
-          running -= 1;
-          return { ...transferSucceeded().data, externalId: id };
-        },
-      },
-      receiver: receiverOf(),
+      receiver: receiverOf({
+        service: serviceOf({
+          async getTransaction(id) {
+            running += 1;
+            most = Math.max(most, running);
+            await new Promise(setImmediate);
+            running -= 1;
+            return { ...transferSucceeded().data, externalId: id };
+          },
+        }),
+      }),
       pending: cursor(),
       concurrency: 3,
       onProgress: () => {
@@ -91,7 +91,7 @@ async function inFakeTime<T>(run: () => Promise<T>): Promise<T> {
 describe('a pass, while the service is in trouble,', () => {
   test('ends when the service asks for a pause of over a minute', async () => {
     const { client, received } = await startQueries(() => [503, '', { 'Retry-After': '3600' }]);
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3_000) });
+    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(3_000) });
     expect(report.stopped).toBe('unavailable');
     expect(received.length).toBeLessThanOrEqual(4);
   });
@@ -103,7 +103,7 @@ describe('a pass, while the service is in trouble,', () => {
       return id === 'tr-0' ? [429, '', { 'Retry-After': '60' }] : final(id);
     });
     const report = await inFakeTime(() =>
-      reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3), concurrency: 1 }),
+      reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(3), concurrency: 1 }),
     );
     expect(report).toMatchObject({ processed: 2, failed: 1, stopped: undefined });
     expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(60_000);
@@ -112,13 +112,13 @@ describe('a pass, while the service is in trouble,', () => {
 
   test('pauses for 1 s after a failure, then for twice as long each time, and for a minute at most', async () => {
     const at: number[] = [];
-    const client = {
+    const client = serviceOf({
       getTransaction() {
         at.push(performance.now());
         return Promise.reject(new Error('down'));
       },
-    };
-    const options = { client, receiver: receiverOf(), pending: transfers(11), concurrency: 1 };
+    });
+    const options = { receiver: receiverOf({ service: client }), pending: transfers(11), concurrency: 1 };
     expect(await inFakeTime(() => reconcileTransfers(options))).toMatchObject({ stopped: 'unavailable', queries: 10 });
     const pauses = at.slice(1).map((ms, index) => Math.floor((ms - (at[index] ?? 0)) / 1_000));
     expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
@@ -135,7 +135,7 @@ describe('a pass, while the service is in trouble,', () => {
       },
     });
     const report = await inFakeTime(() =>
-      reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(10_000) }),
+      reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(10_000) }),
     );
     expect(report.stopped).toBe('unavailable');
     expect(report.failed).toBe(10);
@@ -147,7 +147,7 @@ describe('a pass, while the service is in trouble,', () => {
   test('ends after 10 refusals in a row, since the key may be revoked; ids that are not sent do not count', async () => {
     const { client, received } = await startQueries(() => refusal(400, 'Key revoked'));
     const pending = transfers(20).flatMap((transfer) => [transfer, old('a/b')]);
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending, concurrency: 1 });
+    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending, concurrency: 1 });
     expect(report).toMatchObject({ stopped: 'refused', failed: 19 });
     expect(received).toHaveLength(10);
   });
@@ -160,7 +160,7 @@ describe('a pass, while the service is in trouble,', () => {
       return index % 20 === 9 ? final(id) : refusal(400, 'No');
     });
     const pending = [...transfers(120), ...Array.from({ length: 20 }, () => old('a/b'))];
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending, concurrency: 1 });
+    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending, concurrency: 1 });
     expect(report).toMatchObject({ stopped: undefined, processed: 4, failed: 112, unknown: 24 });
   });
 
@@ -168,7 +168,7 @@ describe('a pass, while the service is in trouble,', () => {
     const { client } = await startQueries(final);
     const store = storeWith({ claim: () => Promise.reject(new Error('no store')) });
     const report = await inFakeTime(() =>
-      reconcileTransfers({ client, receiver: receiverOf({ store }), pending: transfers(100), concurrency: 1 }),
+      reconcileTransfers({ receiver: receiverOf({ service: client, store }), pending: transfers(100), concurrency: 1 }),
     );
     expect(report).toMatchObject({ stopped: 'store_unavailable', failed: 10, queries: 10 });
     expect(report.problems[0]).toMatchObject({
@@ -181,8 +181,7 @@ describe('a pass, while the service is in trouble,', () => {
     const { client, received } = await startQueries(final);
     const receiver = receiverOf();
     const report = await reconcileTransfers({
-      client,
-      receiver,
+      receiver: serving(receiver, client),
       pending: transfers(1_000),
       onProgress: (_reconciled, { processed }) => {
         if (processed === 50) void receiver.close();
@@ -199,8 +198,7 @@ describe('a pass, while the service is in trouble,', () => {
     const { client } = await startQueries(() => [503, '', { 'Retry-After': '50' }]);
     const controller = new AbortController();
     const report = await reconcileTransfers({
-      client,
-      receiver: receiverOf(),
+      receiver: receiverOf({ service: client }),
       pending: transfers(5),
       concurrency: 1,
       signal: controller.signal,

@@ -3,7 +3,7 @@ import { reconcileTransfer, reconcileTransfers } from 'transfer-callbacks/client
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../../core/support.js';
 import { registerMetrics } from '../../metrics/support.js';
-import { final, old, startKnowing, startQueries } from '../support.js';
+import { final, old, startKnowing, startQueries, serving } from '../support.js';
 
 const open = { ...transferSucceeded({ id: 'tr-open', externalId: 'open' }).data, status: 'PENDING' };
 
@@ -14,8 +14,16 @@ describe('reconcileTransfer', () => {
     const onSuccess = vi.fn();
     const receiver = receiverOf({ onSuccess });
     const id = success.data.externalId;
-    expect(await reconcileTransfer({ client, receiver, id })).toEqual({ id, status: 'SUCCESS', result: 'processed' });
-    expect(await reconcileTransfer({ client, receiver, id })).toEqual({ id, status: 'SUCCESS', result: 'duplicate' });
+    expect(await reconcileTransfer({ receiver: serving(receiver, client), id })).toEqual({
+      id,
+      status: 'SUCCESS',
+      result: 'processed',
+    });
+    expect(await reconcileTransfer({ receiver: serving(receiver, client), id })).toEqual({
+      id,
+      status: 'SUCCESS',
+      result: 'duplicate',
+    });
     expect(await receiver.receive(success)).toMatchObject({ outcome: 'duplicate' });
     expect(onSuccess.mock.calls).toEqual([[success, expect.objectContaining({ source: 'reconciliation' })]]);
   });
@@ -23,7 +31,8 @@ describe('reconcileTransfer', () => {
   test('tells why a transfer was not handled', async () => {
     const { client } = await startKnowing(open, { ...transferSucceeded({ id: 'tr-1' }).data });
     const receiver = receiverOf({ onSuccess: () => Promise.reject(new Error('no')) });
-    const tell = (id: string, signal?: AbortSignal) => reconcileTransfer({ client, receiver, id, signal });
+    const tell = (id: string, signal?: AbortSignal) =>
+      reconcileTransfer({ receiver: serving(receiver, client), id, signal });
     expect(await tell('open')).toEqual({ id: 'open', status: 'PENDING', result: 'pending', reason: 'not_final' });
     expect(await tell('other')).toMatchObject({ result: 'unknown', error: { status: 404 } });
     expect(await tell('tr-1')).toMatchObject({ result: 'failed', outcome: 'handler_failed' });
@@ -36,12 +45,14 @@ describe('reconcileTransfer', () => {
     const { series } = registerMetrics();
     const { client } = await startQueries((id) => (id === 'open' ? [200, open] : final(id)));
     const receiver = receiverOf();
-    await reconcileTransfers({ client, receiver, pending: [old('open')] });
+    await reconcileTransfers({ receiver: serving(receiver, client), pending: [old('open')] });
     const ofPasses = async () =>
       [...(await series())].filter(([name]) => /reconcil(ed|iation_)|open_transfer/.test(name));
     const before = await ofPasses();
     expect(before).toContainEqual(['transfer_callbacks_open_transfers', 1]);
-    expect(await reconcileTransfer({ client, receiver, id: 'tr-1' })).toMatchObject({ result: 'processed' });
+    expect(await reconcileTransfer({ receiver: serving(receiver, client), id: 'tr-1' })).toMatchObject({
+      result: 'processed',
+    });
     expect(await ofPasses()).toEqual(before);
   });
 });

@@ -1,10 +1,10 @@
 // `confirm: true`: the service is asked by its definition, and what that resolves with is handled.
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
-import { confirmWith, defineService } from 'transfer-callbacks/client';
+import { defineService } from 'transfer-callbacks/client';
 import { later } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { announced, reversingReceiver, reversingService, type Status } from '../../support/helpers/reversing.js';
+import { announced, reversingReceiver, type Status } from '../../support/helpers/reversing.js';
 import { hangUp, type Reply } from '../support.js';
 import { startPayouts, type Known } from './support.js';
 
@@ -33,9 +33,24 @@ describe('a callback that the service', () => {
   });
 
   test.each<[why: string, status: Status, known: Known | undefined, error: object]>([
-    ['has as failed', 'SUCCESS', 'FAILED', { code: 'UNCONFIRMED', message: containing('the same event, status. ') }],
-    ['has as succeeded', 'FAILED', 'SUCCESS', { code: 'UNCONFIRMED', message: containing('the same event, status. ') }],
-    ['has not reversed', 'REVERSED', 'SUCCESS', { code: 'UNCONFIRMED', message: containing('the same event, status. ') }],
+    [
+      'has as failed',
+      'SUCCESS',
+      'FAILED',
+      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
+    ],
+    [
+      'has as succeeded',
+      'FAILED',
+      'SUCCESS',
+      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
+    ],
+    [
+      'has not reversed',
+      'REVERSED',
+      'SUCCESS',
+      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
+    ],
     [
       'has as pending',
       'SUCCESS',
@@ -103,13 +118,32 @@ test('what `query` ignores, or takes for an event of `onOther`, confirms nothing
   }
 });
 
-test('confirmWith takes a defined service, with its own limits, and refuses one that cannot be asked', async () => {
+test('the receivers of a service share the limits of `confirm: true`, and not those of their own', async () => {
+  const gate = later();
+  const slow: Reply = (response) => {
+    void gate.promise.then(() => response.end(JSON.stringify(announced('SUCCESS', 'a'))));
+  };
+  const { service, received } = await startPayouts({ a: slow });
+  const receive = (confirm: true | { concurrency: number }) =>
+    reversingReceiver(memoryStore(), { service, confirm }).receiver.receive(announced('SUCCESS', 'a'));
+  // Each has a record of its own, and so each is handled.
+  const shared = Array.from({ length: 20 }, () => receive(true));
+  await vi.waitUntil(() => received.length === 8);
+  const own = Array.from({ length: 2 }, () => receive({ concurrency: 1 }));
+  await vi.waitUntil(() => received.length === 10);
+  gate.resolve();
+  const outcomes = (await Promise.all([...shared, ...own])).map(({ outcome }) => outcome);
+  expect(new Set(outcomes)).toEqual(new Set(['processed']));
+  expect(received).toHaveLength(22);
+});
+
+test('confirm takes limits, and refuses a service that cannot be asked', async () => {
   const gate = later();
   const slow: Reply = (response) => {
     void gate.promise.then(() => response.end(JSON.stringify(announced('SUCCESS', 'a'))));
   };
   const { service, received } = await startPayouts({ a: slow, b: 'SUCCESS' });
-  const confirm = confirmWith(service, { concurrency: 1, timeoutMs: 60_000 });
+  const confirm = { concurrency: 1, timeoutMs: 60_000 };
   const { receiver } = reversingReceiver(memoryStore(), { service, confirm, confirmTimeoutMs: 60_000 });
   const reading = receiver.receive(announced('SUCCESS', 'a'));
   await vi.waitUntil(() => received.length === 1);
@@ -124,9 +158,8 @@ test('confirmWith takes a defined service, with its own limits, and refuses one 
   const ended = await Promise.all([reading, ...waiting]);
   const outcomes = ended.map(({ outcome }) => outcome);
   expect(outcomes).toEqual(['processed', 'processed', 'duplicate', 'duplicate', 'duplicate']);
-  expect(() => confirmWith(reversingService)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   expect(() => reversingReceiver(memoryStore(), { confirm: true })).toThrow(
-    expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('this service has no `query` to ask') }),
+    expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('the `service` cannot be asked') }),
   );
 });
 

@@ -2,6 +2,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { transferService } from 'transfer-callbacks/client';
 import { recordingLogger } from '../../support/helpers/logger.js';
 import { fakeClock, later, never, receiverOf, storeWith } from '../support.js';
 import { containing } from '../../support/helpers/containing.js';
@@ -95,7 +96,7 @@ test('a store, a verifier, a schema or a handler that rejects with undefined fai
       store: storeWith({ transactional: true, granted: () => ({ settle: rejectWithUndefined }) }),
     }).receive(callback),
     await receiverOf().receive(callback, { verify: rejectWithUndefined }),
-    await receiverOf({ schema }).receive(callback),
+    await receiverOf({ service: transferService({ payload: schema }) }).receive(callback),
     await receiverOf({ onSuccess: rejectWithUndefined }).receive(callback),
     await receiverOf({ confirm: rejectWithUndefined }).receive(callback),
   ];

@@ -36,14 +36,13 @@ import {
   type TransferSucceeded,
 } from 'transfer-callbacks';
 import {
-  confirmWith,
   defineService,
   inspectTransfer,
   ReconciliationError,
   reconcileTransfer,
   reconcileTransfers,
-  transferClient,
   TransferClientError,
+  transferService,
   type PendingTransfer,
 } from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
@@ -135,13 +134,8 @@ export const ownFinals = z.object({
   event: z.literal('transfer.success'),
   data: z.object({ id: z.string(), externalId: z.string(), status: z.literal('SUCCESS') }),
 });
-export const ownSchema = z.union([
-  ownFinals,
-  z.object({ event: z.literal('other'), type: z.string(), data: z.object({ id: z.string() }) }),
-]);
-export const makeReceiver = () =>
-  transferCallbackReceiver({ store: memory, schema: ownSchema, onSuccess() {}, onFailed() {}, onOther() {} });
-export const makeRouter = () => transferCallbackRouter({ receiver: makeReceiver() });
+export const own = transferService({ payload: ownFinals });
+export const makeOwn = () => transferCallbackReceiver({ store: memory, service: own, onSuccess() {}, onFailed() {} });
 
 // Another service, and a receiver of it.
 export const ownService = defineService({
@@ -150,11 +144,13 @@ export const ownService = defineService({
   }),
   states: { paid: 'SUCCESS', bounced: 'FAILED', returned: 'REVERSED', deposit: 'OTHER' },
 });
-export const makeOwnReceiver = () =>
+export const makeReceiver = () =>
   transferCallbackReceiver({
     ...{ store: memory, service: ownService, retentionMs: 86_400_000 },
     ...{ onSuccess() {}, onFailed() {}, onReversed() {}, onOther() {} },
   });
+
+export const makeRouter = () => transferCallbackRouter({ receiver: makeReceiver() });
 
 // In a class, as in Nest.
 export class TransferCallbacks {
@@ -176,15 +172,14 @@ export class TransferCallbacks {
   }
 }
 
-// The client.
-export const client = transferClient({ baseUrl: 'https://service.example', apiKey: secret, apiSecret: secret });
-export const create = (externalId: string) => client.createTransfer({ callbackUrl: externalId });
-export const read = (id: string) => client.getTransaction(id);
-export const confirm = confirmWith(client);
-export const ownConfirm = () => confirmWith(client, { schema: ownFinals });
-export const inspectOne = (id: string) => inspectTransfer({ client, receiver, id });
-export const reconcileOne = (id: string) => reconcileTransfer({ client, receiver, id });
-export const reconcile = (pending: PendingTransfer[]) => reconcileTransfers({ client, receiver, pending });
+// The documented service.
+export const service = transferService({ baseUrl: 'https://service.example', apiKey: secret, apiSecret: secret });
+export const create = (externalId: string) => service.createTransfer({ callbackUrl: externalId });
+export const read = (id: string) => service.getTransaction(id);
+export const confirming = transferCallbackReceiver({ ...options, service, confirm: true });
+export const inspectOne = (id: string) => inspectTransfer({ receiver: confirming, id });
+export const reconcileOne = (id: string) => reconcileTransfer({ receiver: confirming, id });
+export const reconcile = (pending: PendingTransfer[]) => reconcileTransfers({ receiver: confirming, pending });
 export const toReport = (error: unknown) => (error instanceof ReconciliationError ? error.report : undefined);
 export const toFault = (error: unknown) => (error instanceof TransferClientError ? error.code : undefined);
 

@@ -2,6 +2,7 @@ import { compileFunction } from 'node:vm';
 import ts from 'typescript';
 import { expect } from 'vitest';
 import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
+import { serviceOf } from '../../client/support.js';
 import { receiverOf } from '../../core/support.js';
 import { findBlocks, findPage } from '../../docs/pages.js';
 
@@ -48,13 +49,13 @@ export function findOpenPayouts(
 /** Reads the 25 payouts by passes: all at once, and a part of them and then the others. */
 export async function expectPages(openPayouts: OpenPayouts): Promise<void> {
   const read: string[] = [];
-  const client = {
+  const client = serviceOf({
     getTransaction(id: string) {
       read.push(id);
       return Promise.resolve({ id, externalId: id, status: 'PENDING' });
     },
-  };
-  const options = { client, receiver: receiverOf(), concurrency: 1 };
+  });
+  const options = { receiver: receiverOf({ service: client }), concurrency: 1 };
   const all = await reconcileTransfers({ ...options, pending: openPayouts() });
   expect(all).toMatchObject({ pending: 25, queries: 25, stopped: undefined });
   expect(new Set(read).size).toBe(25);

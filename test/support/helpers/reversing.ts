@@ -21,15 +21,10 @@ function read({ event, data }: Payload) {
   return { state: event, ...data };
 }
 
-export const reversingService = defineService({
-  read,
-  states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'payout.returned': 'REVERSED' },
-});
+const states = { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'payout.returned': 'REVERSED' } as const;
+export const reversingService = defineService({ read, states });
 
-type Reversing = Extract<
-  ServiceEvent<ReturnType<typeof read>, Status>,
-  { event: 'transfer.success' | 'transfer.failed' | 'transfer.reversed' }
->;
+type Reversing = ServiceEvent<ReturnType<typeof read>, typeof states>;
 
 /** What the service sends. */
 export function announced(status: Status, id: string, changes: object = {}) {

@@ -7,6 +7,7 @@ import {
   type HandlerContext,
 } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
+import { defineService } from 'transfer-callbacks/client';
 import { z } from 'zod/v4';
 import { serveAsApp } from './app.js';
 
@@ -80,7 +81,11 @@ async function meetDeadlock<Tx>(tx: Tx, lock: (tx: Tx, row: string) => Promise<u
 }
 
 const charge = z.looseObject({ type: z.literal('charge.paid'), data: z.looseObject({ id: z.string() }) });
-const schema = z.union([transferCallbackSchema, charge.transform((given) => ({ event: 'other' as const, ...given }))]);
+const service = defineService({
+  payload: z.union([transferCallbackSchema, charge]),
+  read: (payload) => ({ ...(payload.data as { id: string }), state: 'type' in payload ? payload.type : payload.event }),
+  states: { 'transfer.success': 'SUCCESS', 'transfer.failed': 'FAILED', 'charge.paid': 'OTHER' },
+});
 
 export interface LedgerApp<Tx> {
   readonly store: CallbackStore<Tx>;
@@ -111,5 +116,5 @@ export async function serveLedger<Tx>({ store, transaction, port, undoesLaterWri
   };
   const times = { storeTimeoutMs: 300, leaseMs: 1_000, inFlightWaitMs: 200 };
   const handlers = { onSuccess: bookByChance, onFailed: bookByChance, onOther: bookByChance };
-  await serveAsApp(transferCallbackListener({ store, schema, ...times, ...handlers, logger: false }), port);
+  await serveAsApp(transferCallbackListener({ store, service, ...times, ...handlers, logger: false }), port);
 }

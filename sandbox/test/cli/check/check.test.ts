@@ -12,7 +12,7 @@ import {
   urlToken,
   type TransferCallback,
 } from 'transfer-callbacks';
-import { confirmWith, transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { z } from 'zod';
 import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { freePort } from '../../../../test/support/servers/port.js';
@@ -38,10 +38,10 @@ describe('no right endpoint is called wrong:', () => {
   test('an app that asks the service, which is at --port', async () => {
     const { book, commands } = await makeBooks();
     const port = await freePort();
-    const client = transferClient({
+    const client = transferService({
       ...{ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'sandbox-key', apiSecret: 'sandbox-secret' },
     });
-    const url = await withRouter({ confirm: confirmWith(client), onSuccess: book, onFailed: book });
+    const url = await withRouter({ service: client, confirm: true, onSuccess: book, onFailed: book });
     const args = ['--strict', '--stranger', url, '--port', String(port), ...commands];
     expect(await check(url, ...args)).toMatchObject(right);
   });

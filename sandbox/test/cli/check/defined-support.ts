@@ -28,8 +28,10 @@ export const secrets = {
   ...{ MONNIFY_CLIENT_SECRET: key, MONNIFY_SECRET_KEY: key, MPESA_CALLBACK_SECRET: key },
 };
 
-type Status = 'SUCCESS' | 'FAILED' | 'REVERSED';
-type Callback = Exclude<ServiceEvent<{ state: string; id: string; externalId: string }, Status>, { event: 'other' }>;
+type Callback = ServiceEvent<
+  { state: string; id: string; externalId: string },
+  { paid: 'SUCCESS'; bounced: 'FAILED'; returned: 'REVERSED' }
+>;
 type Kind = 'success' | 'failed' | 'reversed';
 
 /** Writes what a user of `check` has: a definition in JavaScript, and the samples of the documentation. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import express from 'express';
 import { expect, test } from 'vitest';
 import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
-import { confirmWith, transferClient } from 'transfer-callbacks/client';
+import { transferService } from 'transfer-callbacks/client';
 import { objects, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { freePort } from '../../../../test/support/servers/port.js';
 import { check, isWhole, makeBooks, readText, serveHere } from './support.js';
@@ -11,9 +11,9 @@ import { parseJson } from '../../../../src/lib/text.js';
 
 /** An app with a key of its own, which asks the service at `port`. */
 async function withKey(port: number, keys: { apiKey: string; apiSecret: string }): Promise<string> {
-  const client = transferClient({ baseUrl: `http://127.0.0.1:${port}`, ...keys });
+  const client = transferService({ baseUrl: `http://127.0.0.1:${port}`, ...keys });
   const router = transferCallbackRouter({
-    ...{ store: memoryStore(), logger: false, confirm: confirmWith(client) },
+    ...({ store: memoryStore(), logger: false, service: client, confirm: true } as const),
     ...{ onSuccess: () => undefined, onFailed: () => undefined },
   });
   return serveHere(express().use(router));
