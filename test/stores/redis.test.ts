@@ -28,7 +28,7 @@ const replies = [ownToken, everyToken, renewedLasts, lateSuccess, readClaimed, f
   (title) => storeContract.find((each) => each.title === title) ?? expect.fail(title),
 );
 
-function testStoreOn(connect: () => Connected | Promise<Connected>, checks = replies): void {
+function testStoreOn(connect: () => Connected | Promise<Connected>, checks: typeof storeContract = replies): void {
   let store: Required<Omit<CallbackStore, 'check'>>;
   beforeAll(async () => {
     const { client, close } = await connect();
