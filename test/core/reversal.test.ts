@@ -14,8 +14,7 @@ describe('what onReversed needs', () => {
   const leftOut = 'Expected `onReversed` to be left out, because no state of the service is REVERSED';
 
   test.each<[string, object, string]>([
-    ['the documented service', { service: undefined }, leftOut],
-    ['the documented schema', { service: transferService({ payload: transferCallbackSchema }) }, leftOut],
+    ['the documented service', { service: transferService({ payload: transferCallbackSchema }) }, leftOut],
     ['no retentionMs', {}, 'Expected `retentionMs` to be given beside `onReversed`'],
     [
       'a transactional store without a claim of both records',
