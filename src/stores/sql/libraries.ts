@@ -182,16 +182,11 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
       transaction: (work) => library.transaction(work),
     },
     {
-<<<<<<< HEAD
       // Knex would give the connection back.
       lend: (tx) => late.endKnex(lend(tx, { controls: ['commit', 'rollback'] }), tx as typeof tx & KnexTransaction),
       findWarnings: () =>
         warnOfQueryTimeout((knex as { client?: { config?: { connection?: unknown } } }).client?.config?.connection),
-=======
       changer: '`postProcessResponse` of Knex',
-      // Knex would give the connection back.
-      lend: (tx) => late.endKnex(lend(tx, { controls: ['commit', 'rollback'] }), tx as typeof tx & KnexTransaction),
->>>>>>> main
     },
   );
 }

@@ -36,13 +36,10 @@ const pruneBatch = 1_000;
 interface StoreSettings {
   readonly idleTimeoutMs: number | null;
   readonly isTransactional?: boolean;
-<<<<<<< HEAD
   /** Finds what else `check` warns of. */
   readonly findWarnings?: (() => readonly string[]) | undefined;
-=======
   /** What of the app may change the rows that the store reads. */
   readonly changer?: string | undefined;
->>>>>>> main
 }
 
 /** Makes a store of the mechanism of its database. */
@@ -50,11 +47,7 @@ export function makeStore<Tx>(
   query: Query,
   table: Table,
   mechanism: Mechanism<Tx>,
-<<<<<<< HEAD
-  { idleTimeoutMs, isTransactional = true, findWarnings = () => [] }: StoreSettings,
-=======
-  { idleTimeoutMs, isTransactional = true, changer }: StoreSettings,
->>>>>>> main
+  { idleTimeoutMs, isTransactional = true, changer, findWarnings = () => [] }: StoreSettings,
 ): SqlStore<Tx> {
   /** Makes a call reject with NO_TABLE if the table is missing. */
   const orNoTable =
