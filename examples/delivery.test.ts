@@ -20,7 +20,7 @@ const refund = vi.fn<(typeof payouts)['refund']>();
 /** Starts your app for a test. Returns it with its receiver. */
 function merchant({ service, ...secured }: { verify?: Verifier; service?: TransferService } = {}) {
   const receiver = transferCallbackReceiver({
-    service,
+    ...(service && { service }),
     store: memoryStore(),
     logger: false,
     onSuccess: ({ data }) => markPaid(data.externalId, data.amount),

@@ -43,7 +43,8 @@ const isHeld = 'holder = :token AND attribute_not_exists(fingerprint)';
 
 /**
  * Keeps claims in a DynamoDB table with the text `id` as its key. Set the time to live of the table to `delete_after`.
- * DynamoDB compares no time with its own clock, so the clocks of your processes must agree to within a few seconds.
+ * DynamoDB compares no time with its own clock, so the clocks of your processes must agree to within a few seconds. It
+ * takes no reversals: a receiver with `onReversed` refuses it, because it has no claim of both records.
  */
 export function dynamoStore(client: DynamoDBClient, table: string): CallbackStore<DynamoTx> {
   const itemOf = (id: string) => ({ TableName: table, Key: { id: text(id) } });

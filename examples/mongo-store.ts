@@ -60,7 +60,8 @@ const ignore = (): void => undefined;
 /**
  * Keeps records in two collections of MongoDB, which must be a replica set, because a standalone server has no
  * transactions. The handler's `context.tx` is a session with an open transaction: writes with `{ session: tx }` and the
- * record are committed together. Mongoose has such a client in its connection.
+ * record are committed together. Mongoose has such a client in its connection. It takes no reversals: a receiver with
+ * `onReversed` refuses it, because it has no claim of both records.
  */
 export function mongoStore(client: MongoClient, name = 'transfer_callbacks'): MongoStore {
   const open = (collection: string): Collection<Stored> =>

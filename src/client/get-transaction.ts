@@ -1,6 +1,7 @@
 import type { Transaction } from '../core/payout-service.js';
 import { hasMethods, onlyKnownOptions } from '../lib/checks.js';
 import { messageOf, parseJson } from '../lib/text.js';
+import { requireSignal } from './checks.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
 
@@ -12,6 +13,7 @@ export async function getTransaction(
 ): Promise<Transaction> {
   onlyKnownOptions(options ?? {}, ['signal'], { example: 'getTransaction(id, { signal })' });
   const { signal } = options ?? {};
+  requireSignal(signal);
   const path = `/${toPathSegment(idOrExternalId)}`;
   signal?.throwIfAborted();
   const result = await sendWithRetries(access, path, signal);

@@ -164,30 +164,6 @@ export function toTransferKey(id: string): string {
   return id.startsWith(otherPrefix) ? transferPrefix + id.slice(otherPrefix.length) : id;
 }
 
-const longestKey = 255;
-/** Begins the key of what was given back of a transfer. No id has this control character, so none has such a key. */
-const reversalPrefix = 'reversed\u001f';
-/** Begins the key that tells that the success of a transfer is about to be reversed. */
-const announcementPrefix = 'reversing\u001f';
-
-/** Resolves with the key of what was given back of a transfer, beside the key of the transfer itself. */
-export function toReversalKey(id: string): Promise<string> {
-  return toKeyBeside(reversalPrefix, id);
-}
-
-/** Resolves with the key that tells that the success of a transfer is about to be reversed. */
-export function toAnnouncementKey(id: string): Promise<string> {
-  return toKeyBeside(announcementPrefix, id);
-}
-
-/** A store has room for 255 characters: of a longer key it gets the SHA-256. */
-async function toKeyBeside(prefix: string, id: string): Promise<string> {
-  const key = prefix + toTransferKey(id);
-  if (key.length <= longestKey) return key;
-  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
-  return prefix + Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
 /** Returns the id of the callback with this key. */
 export function toId(key: string): string {
   return key.startsWith(transferPrefix) ? otherPrefix + key.slice(transferPrefix.length) : key;

@@ -1,5 +1,6 @@
 import { TransferCallbackError, toReason } from '../lib/errors.js';
-import { callStore, claimCallback, releaseUnheld, type TimedRequest } from './claim/call-store.js';
+import { callStore, releaseUnheld, type TimedRequest } from './claim/call-store.js';
+import { claimCallback } from './claim/claim-callback.js';
 import type { ClaimParts } from './claim/parts.js';
 import { requireRecord } from './inspect.js';
 import { leastRetentionMs } from './options.js';
@@ -10,8 +11,14 @@ export type StoreProbe =
   // With `error`, so that `ok` narrows it without `strict`, too.
   { ok: true; storeMs: number; error?: undefined } | { ok: false; error: unknown };
 
-/** Tries all that the store does for a callback, with a new key, and lets the store check itself. Never rejects. */
-export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<StoreProbe> {
+/** What the check needs of the receiver. */
+type Parts<Tx> = ClaimParts<Tx> & { readonly options: { readonly onReversed?: unknown } };
+
+/**
+ * Tries all that the store does for a callback, with a new key, and lets the store check itself. Beside `onReversed` it
+ * claims both records. Never rejects.
+ */
+export async function checkStore<Tx>(token: string, parts: Parts<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
     await callStore(parts.options.storeTimeoutMs, () => tryStore(token, parts));
@@ -24,10 +31,10 @@ export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Prom
 /** A fingerprint as those of callbacks, which a plugin of the app might parse. */
 const fingerprint = '["SUCCESS",1,"XAF","check"]';
 
-async function tryStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<void> {
-  const { store, leaseMs, storeTimeoutMs, logger } = parts.options;
+async function tryStore<Tx>(token: string, parts: Parts<Tx>): Promise<void> {
+  const { store, leaseMs, storeTimeoutMs, logger, onReversed } = parts.options;
   const times = { leaseMs, retentionMs: leastRetentionMs, timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
-  const request = { token, fingerprint, ...times };
+  const request = { token, fingerprint, ...times, ...(onReversed !== undefined && { record: 'both' as const }) };
   const key = `check-${crypto.randomUUID()}`;
   // First: the store names what is missing in better words.
   for (const warning of (await store.check?.(key, request)) ?? []) logger.warn({}, warning);
@@ -64,9 +71,11 @@ async function tryKey<Tx>(key: string, request: TimedRequest, { options, rules }
   const copy = await claimKey(third);
   if (copy.state === 'claimed') releaseUnheld(copy.claim, key, request);
   requireSettled('a claim of a settled key', copy);
-  if (store.read !== undefined) requireSettled('its record', requireRecord(await store.read(key)));
-  if (store.forget !== undefined && !(await store.forget(key, fingerprint))) {
-    throw unexpected('`store.forget` of a settled key to resolve with `true`, got `false`');
+  for (const record of request.record === 'both' ? ([undefined, 'reversal'] as const) : [undefined]) {
+    if (store.read !== undefined) requireSettled('its record', requireRecord(await store.read(key, record)));
+    if (store.forget !== undefined && !(await store.forget(key, fingerprint, record))) {
+      throw unexpected('`store.forget` of a settled key to resolve with `true`, got `false`');
+    }
   }
 }
 

@@ -74,17 +74,14 @@ export class Delivery<C extends EventShape = EventShape> {
     this.fingerprint = toFingerprint(fields);
   }
 
-  /**
-   * Notes that the delivery waits for another one that holds the claim. Only the first call counts, and none after the
-   * handler has begun: a reversal claims once more then.
-   */
+  /** Notes that the delivery waits for another one that holds the claim. Only the first call counts. */
   beginWait(): void {
-    if (this.#waitEndedAt === undefined) this.#waitsSince ??= performance.now();
+    this.#waitsSince ??= performance.now();
   }
 
   /** Notes that the wait is over, if there was one, because the handler runs. */
   endWait(): void {
-    this.#waitEndedAt ??= performance.now();
+    this.#waitEndedAt = performance.now();
   }
 
   /** Makes this the delivery of the reversal of its transfer, which `confirm` has read. */
@@ -94,11 +91,6 @@ export class Delivery<C extends EventShape = EventShape> {
     this.status = 'REVERSED';
     this.timestamp = fields.timestamp && toPrintable(fields.timestamp);
     this.fingerprint = toFingerprint(fields);
-  }
-
-  /** Returns whether this takes back the success with these facts. */
-  reverses(settled: string): boolean {
-    return this.status === 'REVERSED' && this.#findOtherStatus(settled) === 'SUCCESS';
   }
 
   /** Returns how the delivery ends if its id was settled with these facts. */

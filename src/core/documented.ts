@@ -38,7 +38,7 @@ function readDocumented<C extends CallbackShape>(given: unknown, schema: Standar
   const sent = readSent(given);
   const parsed = parseWith(schema, given, 'payload');
   if ('issues' in parsed) return invalid(given, parsed.issues);
-  const { event, data } = (parsed.value ?? {}) as Made;
+  const { event, data } = toMade(parsed.value);
   // Read each field once, because what a schema makes may change when it is read again. Another unit or spelling of an
   // amount or a currency counts as made, and what the schema leaves out as sent.
   const { id, externalId, status, amount = sent.amount, currency = sent.currency, timestamp } = data ?? {};
@@ -57,8 +57,10 @@ interface Made {
   readonly data?: Partial<Record<'id' | 'externalId' | 'status' | 'amount' | 'currency' | 'timestamp', unknown>> | null;
 }
 
+const toMade = (value: unknown): Made => value ?? {};
+
 function readSent(given: unknown): Partial<Record<'event' | 'id' | 'status' | 'amount' | 'currency', unknown>> {
-  const { event, data } = (given ?? {}) as Made;
+  const { event, data } = toMade(given);
   const { id, status, amount, currency } = data ?? {};
   return { event, id, status, amount, currency };
 }

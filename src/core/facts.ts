@@ -44,6 +44,12 @@ export function haveSameMoney(one: TransferCallbackFacts, other: TransferCallbac
   );
 }
 
+/** Returns whether the facts `now` are of the reversal of a success with the facts `before`. */
+export function isReversalOf(before: string, now: string): boolean {
+  const [success, reversal] = [parseFingerprint(before), parseFingerprint(now)];
+  return success?.status === 'SUCCESS' && reversal?.status === 'REVERSED' && haveSameMoney(success, reversal);
+}
+
 /**
  * Returns whether two amounts are one: `100`, `"100"` and `"100.00"` are. A service may write a number in the callback
  * and a string in its response. Compares the digits, because two amounts beyond 2^53 may be one number.

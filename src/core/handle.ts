@@ -18,8 +18,6 @@ import { WatchedTx } from './watched-tx.js';
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 /** How a run of the handler can end. */
 type RunEnding = Failure | SettleEnding;
-/** Called before an ending is reported, with whether the success was recorded. */
-type OnEnd = (hasSucceeded: boolean) => Promise<void>;
 
 /** Runs the handler of a delivery that was granted its claim. Returns how any other delivery ends. */
 export function handleClaimed<C extends CallbackShape, Tx>(
@@ -43,36 +41,28 @@ export function handleClaimed<C extends CallbackShape, Tx>(
  * Runs the handler while the claim is held, and settles or releases the claim afterwards. On timeout it resolves with
  * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
-export function runHandler<C extends CallbackShape, Tx>(
+function runHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   claim: HeldClaim<Tx>,
   parts: ReceiverParts<C, Tx>,
-  onEnd?: OnEnd,
 ): Promise<Ending> {
   delivery.endWait();
-  return new HandlerRun(delivery, claim, parts, onEnd).start();
+  return new HandlerRun(delivery, claim, parts).start();
 }
 
 class HandlerRun<C extends CallbackShape, Tx> {
   readonly #delivery: Delivery<C | OtherEvent>;
   readonly #claim: HeldClaim<Tx>;
   readonly #parts: ReceiverParts<C, Tx>;
-  readonly #onEnd: OnEnd | undefined;
   readonly #watched: WatchedTx<Tx> | undefined;
   readonly #afterCommit = new AfterCommit();
   #resolve!: (ending: Ending) => void;
   #isLate = false;
 
-  constructor(
-    delivery: Delivery<C | OtherEvent>,
-    claim: HeldClaim<Tx>,
-    parts: ReceiverParts<C, Tx>,
-    onEnd: OnEnd | undefined,
-  ) {
+  constructor(delivery: Delivery<C | OtherEvent>, claim: HeldClaim<Tx>, parts: ReceiverParts<C, Tx>) {
     this.#delivery = delivery;
     this.#claim = claim;
     this.#parts = parts;
-    this.#onEnd = onEnd;
     this.#watched = claim.isTransactional ? new WatchedTx(claim.tx) : undefined;
   }
 
@@ -90,7 +80,6 @@ class HandlerRun<C extends CallbackShape, Tx> {
   async #run(): Promise<void> {
     const ending = await this.#handleAndSettle();
     if (ending.outcome !== 'processed') await this.#claim.release();
-    if (this.#onEnd !== undefined) await this.#onEnd(ending.outcome === 'processed');
     if (this.#isLate) report({ ...this.#delivery.toOutcome(ending), late: true }, this.#parts.options);
     else this.#resolve(ending);
   }

@@ -2,17 +2,17 @@ import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { callStore } from './claim/call-store.js';
-import { expectedId, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
+import { expectedId, isCallbackId, toId, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { ClaimParts } from './claim/parts.js';
-import type { StoreRecord } from './store.js';
+import type { CallbackStore, StoreRecord } from './store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
 export type InspectedCallback = StoreRecord & {
   /** How long the handler has been running in this process, in milliseconds. */
   here?: { sinceMs: number };
-  /** The record of what was given back of the transfer, if there is one. Only beside `onReversed`. */
+  /** The record of the refund of the transfer, by a failure or a reversal. Only beside `onReversed`. */
   reversal?: StoreRecord;
 };
 
@@ -35,11 +35,15 @@ export interface ForgottenCallback {
   readonly delivery?: string;
   readonly id: string;
   readonly settled: TransferCallbackFacts | undefined;
+  /** Which records of the transfer: a failure and a reversal have two. Only beside `onReversed`. */
+  readonly records?: readonly RecordName[];
   /** The facts of the other record of the transfer, which stays: of its success, or of its reversal. */
   readonly stays?: TransferCallbackFacts | undefined;
   readonly by: string;
   readonly reason: string;
 }
+
+type RecordName = 'transfer' | 'reversal';
 
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
@@ -48,7 +52,7 @@ export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise
   requireId(id);
   const [found, reversal] = await readRecords(id, undefined, parts);
   if (found === undefined) throw unsupported('read');
-  const sinceMs = parts.inFlight.handlerMs(found.key) ?? (reversal && parts.inFlight.handlerMs(reversal.key));
+  const sinceMs = parts.inFlight.handlerMs(found.key);
   return {
     ...found.record,
     ...(sinceMs !== undefined && { here: { sinceMs } }),
@@ -65,7 +69,7 @@ export async function forgetCallback<Tx>(id: string, options: ForgetOptions, par
   onlyKnownOptions(options, ['settled', 'by', 'reason']);
   const { settled, by, reason } = options;
   for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
-  const { store, logger } = parts.options;
+  const { store, logger, onReversed } = parts.options;
   const forget = store.forget?.bind(store);
   if (forget === undefined) throw unsupported('forget');
   const isSeen = (record: StoreRecord): boolean => record.state === 'settled' && record.fingerprint === settled;
@@ -82,45 +86,42 @@ export async function forgetCallback<Tx>(id: string, options: ForgetOptions, par
     by,
     reason,
   });
+  const targets = found.length > 0 ? seen : toTargets(id, onReversed !== undefined);
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
   await logger.warnOrReject(details, 'A settled callback is about to be forgotten.');
-  const keys = found.length === 0 ? toKeys(id) : await withAnnouncement(id, seen);
-  const isForgotten = await forgetAndLog(() => forgetAll(keys, (key) => forget(key, settled)), details, parts);
-  if (isForgotten) forgottenChannel.publish(details);
-  return isForgotten;
+  const ended = await forgetAndLog(() => forgetAll(forget, targets, settled), details, parts);
+  if (ended !== undefined) forgottenChannel.publish(ended);
+  return ended !== undefined;
 }
 
-/**
- * Resolves with the keys of the records, and with that of the announcement of a reversal, which would refuse a failure.
- */
-async function withAnnouncement(id: string, records: readonly FoundRecord[]): Promise<readonly string[]> {
-  const keys = records.map(({ key }) => key);
-  const isReversal = keys.includes(await toReversalKey(toId(id)));
-  return isReversal ? [...keys, await toAnnouncementKey(toId(id))] : keys;
-}
-
-/** Resolves with whether any was forgotten. */
-async function forgetAll(keys: readonly string[], forget: (key: string) => Promise<unknown>): Promise<boolean> {
-  const replies = await Promise.all(keys.map(forget));
+/** Resolves with the records that were forgotten. */
+async function forgetAll<Tx>(
+  forget: NonNullable<CallbackStore<Tx>['forget']>,
+  targets: readonly Target[],
+  settled: string,
+): Promise<readonly Target[]> {
+  const replies = await Promise.all(targets.map(({ key, name }) => forget(key, settled, name)));
   // A store in JavaScript may resolve with any value.
-  return replies.includes(true);
+  return targets.filter((_, index) => (replies[index] as unknown) === true);
 }
 
+/** Resolves with what was forgotten, or with `undefined` if nothing was. */
 async function forgetAndLog<Tx>(
-  forget: () => Promise<boolean>,
+  forget: () => Promise<readonly Target[]>,
   details: ForgottenCallback,
-  { options }: ClaimParts<Tx>,
-): Promise<boolean> {
-  const { logger, storeTimeoutMs } = options;
+  { options }: Parts<Tx>,
+): Promise<ForgottenCallback | undefined> {
+  const { logger, storeTimeoutMs, onReversed } = options;
   try {
-    const isForgotten = await callStore(storeTimeoutMs, forget);
-    logger.warn(
-      details,
-      isForgotten
-        ? 'A settled callback was forgotten; its next delivery runs the handler.'
-        : 'A settled callback was not forgotten: its record has changed.',
-    );
-    return isForgotten;
+    const ended = await callStore(storeTimeoutMs, forget);
+    if (ended.length === 0) {
+      logger.warn(details, 'A settled callback was not forgotten: its record has changed.');
+      return undefined;
+    }
+    const records = ended.map<RecordName>(({ name }) => name ?? 'transfer');
+    const forgotten = onReversed === undefined ? details : Object.freeze({ ...details, records });
+    logger.warn(forgotten, 'A settled callback was forgotten; its next delivery runs the handler.');
+    return forgotten;
   } catch (error) {
     logger.error({ ...details, err: error }, 'A settled callback may have been forgotten: the store failed.');
     throw error;
@@ -128,8 +129,8 @@ async function forgetAndLog<Tx>(
 }
 
 /**
- * Resolves with the record that an id means, as `findRecord` does, and with that of what was given back, if there is
- * one. With none if the store has no `read`.
+ * Resolves with the record that an id means, as `findRecord` does, and with that of its refund, if there is one. With
+ * none if the store has no `read`.
  */
 async function readRecords<Tx>(
   id: string,
@@ -142,34 +143,47 @@ async function readRecords<Tx>(
   return callStore(storeTimeoutMs, async () => {
     const found = await findRecord(read, id, isMeant);
     if (onReversed === undefined) return [found];
-    const key = await toReversalKey(toId(id));
-    const reversal = await readKey(read, key);
-    return reversal.record.state === 'free' ? [found] : [found, reversal];
+    const refund = await readTarget(read, { key: toTransferKey(id), name: 'reversal' });
+    return refund.record.state === 'free' ? [found] : [found, refund];
   });
 }
 
-/** Returns the keys that an id may mean: that of the transfer, and that of the event of `onOther`. */
-const toKeys = (id: string): readonly string[] => [...new Set([toTransferKey(id), id])];
+/** A record of the store: of a transfer or another event, or of a refund if it has a name. */
+interface Target {
+  readonly key: string;
+  readonly name?: 'reversal';
+}
+
+/** Returns the records that an id may mean: of the transfer, and of the event of `onOther`. */
+function toTargets(id: string, withRefund = false): readonly Target[] {
+  const transfer = toTransferKey(id);
+  return [
+    { key: transfer },
+    ...(transfer === id ? [] : [{ key: id }]),
+    ...(withRefund ? [{ key: transfer, name: 'reversal' as const }] : []),
+  ];
+}
 
 /** What `findRecord` resolves with. */
-interface FoundRecord {
-  readonly key: string;
+interface FoundRecord extends Target {
   readonly record: StoreRecord;
 }
 
+type Read = (key: string, record?: 'reversal') => Promise<StoreRecord | undefined>;
+
 /** Reads the record that an id means: of the transfer, or of the event of `onOther` if only that one is meant. */
 export async function findRecord(
-  read: (key: string) => Promise<StoreRecord | undefined>,
+  read: Read,
   id: string,
   isMeant: (record: StoreRecord) => boolean = ({ state }) => state !== 'free',
 ): Promise<FoundRecord> {
-  const found = toKeys(id).map((key) => readKey(read, key));
+  const found = toTargets(id).map((target) => readTarget(read, target));
   const [ofTransfer, ofOther] = (await Promise.all(found)) as [FoundRecord, FoundRecord?];
   return ofOther === undefined || isMeant(ofTransfer.record) || !isMeant(ofOther.record) ? ofTransfer : ofOther;
 }
 
-async function readKey(read: (key: string) => Promise<StoreRecord | undefined>, key: string): Promise<FoundRecord> {
-  return { key, record: withDeliveryName(requireRecord(await read(key))) };
+async function readTarget(read: Read, target: Target): Promise<FoundRecord> {
+  return { ...target, record: withDeliveryName(requireRecord(await read(target.key, target.name))) };
 }
 
 function requireId(id: unknown): void {

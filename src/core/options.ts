@@ -103,10 +103,11 @@ interface CommonOptions<C extends EventShape, Tx> {
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
-   * The payout service, made by `transferService` or `defineService`.
+   * The payout service, made by `transferService` or `defineService`. It may not be `undefined`: the documented service
+   * has no verifier.
    * @default the documented service, which is not asked
    */
-  service?: PayoutService<C> | undefined;
+  service?: PayoutService<C>;
   /**
    * Confirms a callback before it is claimed, copies too. `true` asks the `service` for the transfer, which the handler
    * then gets. The receivers of a service share the limits of `true`, and `{ concurrency, timeoutMs }` are limits of
@@ -114,7 +115,7 @@ interface CommonOptions<C extends EventShape, Tx> {
    * facts or a throw are `unconfirmed`.
    * @default false
    */
-  confirm?: Confirm<NoInfer<CallbackOf<C>>> | ConfirmLimits | boolean | undefined;
+  confirm?: Confirm<NoInfer<CallbackOf<C>>> | ConfirmLimits | boolean;
   /**
    * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`.
    * @default 5_000
@@ -246,7 +247,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames, { findPlace: findRouterOption });
-  const { store, onSuccess, onFailed, confirm, onOutcome, logger } = options;
+  const { store, onSuccess, onFailed, onOutcome, logger } = options;
   const { onReversed, onOther } = options as Partial<OtherHandlers<Tx>>;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
@@ -255,7 +256,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   }
   requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');
   requireFunction('onFailed', onFailed, 'async ({ data }) => {}');
-  const service = resolveService(options.service);
+  const service = resolveService(options);
   requireOtherHandlers(service, { onReversed, onOther, store, retentionMs: options.retentionMs });
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
   if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
@@ -269,7 +270,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     onReversed: onReversed?.bind(options),
     onOther: onOther?.bind(options),
     service,
-    confirm: resolveConfirm(service, confirm)?.bind(options) as Confirm<CallbackOf<C>> | undefined,
+    confirm: resolveConfirm(service, options)?.bind(options) as Confirm<CallbackOf<C>> | undefined,
     onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
     logger: toLogger(logger),
     ...resolveTimes(options),

@@ -2,7 +2,6 @@ import { toPrintable } from '../lib/text.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
-import { giveBack } from './give-back.js';
 import { handleClaimed } from './handle.js';
 import { isRefused } from './input.js';
 import {
@@ -103,11 +102,9 @@ async function processDelivery<C extends CallbackShape, Tx>(
     const ending = await confirmCallback(delivery as Delivery<C>, options.confirm, options, inFlight);
     if (ending !== undefined) return ending;
   }
-  // Only a service that reverses pays for it.
-  if (options.onReversed !== undefined && (delivery.status === 'FAILED' || delivery.status === 'REVERSED')) {
-    return giveBack(delivery, parts);
-  }
-  return handleClaimed(delivery, await lines.claim(delivery), parts);
+  // Only a service that reverses pays for the second record.
+  const isRefund = options.onReversed !== undefined && ['FAILED', 'REVERSED'].includes(delivery.status ?? '');
+  return handleClaimed(delivery, await lines.claim(delivery, isRefund ? 'both' : undefined), parts);
 }
 
 /** Reports the outcome, and ends the delivery. */

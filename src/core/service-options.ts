@@ -2,26 +2,31 @@ import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
 import type { CallbackOf, EventShape, OtherEvent } from './callback.js';
 import { documentedService } from './documented.js';
 import type { PayoutService, StateMeaning } from './payout-service.js';
+import type { CallbackStore } from './store.js';
+import { requireVerifiers } from './verify.js';
 
 // These functions read the receiver's options about its service. Each throws INVALID_ARGUMENT.
 
 /** Returns the service whose callbacks the receiver reads. */
-export function resolveService<E extends EventShape>(
-  service: PayoutService<E> | undefined,
-): PayoutService<CallbackOf<E> | OtherEvent> {
-  // Without a service, E is its default, TransferCallback.
-  if (service === undefined) return documentedService<never>();
+export function resolveService<E extends EventShape>(options: {
+  readonly service?: PayoutService<E>;
+}): PayoutService<CallbackOf<E> | OtherEvent> {
+  // Without a service, E is its default, TransferCallback. One that is not found by its name, or that a circular import
+  // has not made yet, is not left out: the documented service has no verifier.
+  if (!('service' in options)) return documentedService<never>();
+  const { service } = options;
   if (hasMethods(service, 'readCallback') && hasMethods(service.meanings, 'has')) {
+    if ('verify' in service) requireVerifiers(service.verify);
     return service as unknown as PayoutService<CallbackOf<E>>;
   }
-  const expected = 'made by `transferService` or `defineService`';
+  const expected = 'made by `transferService` or `defineService`, or left out for the documented service';
   throw invalidArgument('service', expected, service, 'service: defineService({ read, states })');
 }
 
 interface Handlers {
   readonly onReversed?: unknown;
   readonly onOther?: unknown;
-  readonly store: unknown;
+  readonly store: Pick<CallbackStore<unknown>, 'transactional' | 'claimsBoth'>;
   readonly retentionMs?: number | undefined;
 }
 
@@ -33,7 +38,12 @@ export function requireOtherHandlers(
   requireFor('REVERSED', 'onReversed', onReversed, meanings);
   requireFor('OTHER', 'onOther', onOther, meanings);
   if (onReversed === undefined) return;
-  if (!hasMethods(store, 'read')) throw invalidArgument('store', 'a store with `read` beside `onReversed`', store);
+  const { transactional, claimsBoth } = store;
+  if (transactional === true && claimsBoth !== true) {
+    const expected =
+      'a store whose claims may have both records beside `onReversed`: a `claim` that takes `record`, and `claimsBoth: true`';
+    throw invalidArgument('store', expected, store, '{ ...pgStore(pool), claim: (key, request) => … }');
+  }
   const example = 'retentionMs: 60 * 86_400_000';
   if (retentionMs === undefined) {
     const expected = 'given beside `onReversed`: longer than the service takes to reverse a transfer';
@@ -59,13 +69,14 @@ function requireFor(meaning: StateMeaning, name: string, handler: unknown, meani
 /** Returns the function that confirms a callback, if there is one. */
 export function resolveConfirm(
   { makeConfirm }: PayoutService,
-  confirm: unknown,
+  options: { readonly confirm?: unknown },
 ): ((...given: never) => unknown) | undefined {
-  if (confirm === undefined || confirm === false) return undefined;
+  const { confirm } = options;
+  if (!('confirm' in options) || confirm === false) return undefined;
   if (typeof confirm === 'function') return confirm as (...given: never) => unknown;
   if (confirm !== true && (typeof confirm !== 'object' || confirm === null)) {
     const expected = 'true, false, { concurrency, timeoutMs } or a function';
-    throw invalidArgument('confirm', expected, confirm, 'confirm: true');
+    throw invalidArgument('confirm', expected, confirm, confirm === undefined ? 'confirm: isLive' : 'confirm: true');
   }
   if (makeConfirm !== undefined) return makeConfirm(confirm === true ? undefined : confirm);
   const expected = 'a function, because the `service` cannot be asked';

@@ -12,6 +12,13 @@ export interface ClaimRequest {
    * twice.
    */
   token: string;
+  /**
+   * What is claimed: by default the record of the transfer with this key, with `reversal` the record of its refund, and
+   * with `both` the two in one claim. Join the name to the key, whatever the key is. Only a receiver with `onReversed`
+   * passes it, and `both` only to a store with `claimsBoth`. There `reversal` is granted only while no other delivery
+   * holds the record of the transfer.
+   */
+  record?: 'reversal' | 'both' | undefined;
   /** The facts of the callback, remembered with the settled record. They contain `externalId`, whole. */
   fingerprint: string;
   /** How long the claim lasts unless it is renewed, in milliseconds. */
@@ -34,7 +41,8 @@ export interface ClaimRequest {
  * The store's reply to a claim:
  * - `claimed`: only the caller may run the handler, while it holds the claim;
  * - `in_progress`: another delivery holds the claim;
- * - `settled`: the handler had succeeded, for a callback with this fingerprint.
+ * - `settled`: the handler had succeeded, for a callback with this fingerprint. If both records are claimed, and
+ *   both are settled, it is the fingerprint of the refund.
  *
  * @example
  * const isHandled = (reply: ClaimReply): boolean => reply.state === 'settled';
@@ -103,7 +111,8 @@ export type StoreRecord =
  * - success is permanent: a settled record stays until its retention ends, unless `forget` removes it;
  * - late holders are harmless: `release` and `renew` change nothing if the lease has expired or the claim has passed to
  *   another delivery;
- * - a released or lapsed claim is free.
+ * - a released or lapsed claim is free;
+ * - the record of a refund is another one than the record of its transfer.
  *
  * A call that fails must reject. The receiver sets its own deadline for each call.
  *
@@ -117,16 +126,21 @@ export interface CallbackStore<Tx = undefined> {
    * must stop queueing after `queueMs`.
    */
   readonly transactional?: boolean;
+  /**
+   * Whether one claim may have both records. Without it the receiver makes two claims. A transactional store needs it
+   * for `onReversed`, because two claims would need two connections of one pool.
+   */
+  readonly claimsBoth?: boolean;
   /** Whether the claims exist in this process only. The receiver logs a warning about this in production. */
   readonly processLocal?: boolean;
   claim(key: string, request: ClaimRequest): Promise<ClaimReply<Tx>>;
   /** Reads the record without changing it or any claim. Without this method `receiver.inspect` rejects. */
-  read?(key: string): Promise<StoreRecord>;
+  read?(key: string, record?: 'reversal'): Promise<StoreRecord>;
   /**
    * Forgets a settled record if its fingerprint is `fingerprint`. Resolves with whether it did. Never forgets a claim.
    * Without this method `receiver.forget` rejects.
    */
-  forget?(key: string, fingerprint: string): Promise<boolean>;
+  forget?(key: string, fingerprint: string, record?: 'reversal'): Promise<boolean>;
   /**
    * Tries what `receiver.check()` cannot try by the other methods, with a key that nothing else uses, and leaves
    * nothing behind. Rejects with what is missing. Resolves with a sentence for the log for each risky setting.

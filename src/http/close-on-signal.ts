@@ -7,6 +7,15 @@ export interface ClosableServer {
   close(closed: () => void): unknown;
   closeIdleConnections?(): void;
   closeAllConnections?(): void;
+  on?(event: 'session', listener: (session: ClosableSession) => void): unknown;
+}
+
+/** What `closeOnSignal` calls of a session of HTTP/2. */
+interface ClosableSession {
+  /** Takes no new stream, and closes when the open ones have ended. */
+  close(): void;
+  destroy(): void;
+  once(event: 'close', listener: () => void): unknown;
 }
 
 const signals = ['SIGTERM', 'SIGINT'] as const;
@@ -47,12 +56,13 @@ export function closeOnSignal(
   onlyKnownOptions(options, ['timeoutMs'], { example: 'closeOnSignal(server, receiver, { timeoutMs: 25_000 })' });
   const { timeoutMs = 10_000 } = options;
   wholeNumber('timeoutMs', timeoutMs, { min: 0 });
+  const connections = new Connections(server);
   return new Promise((resolve, reject) => {
     let hasBegun = false;
     const onSignal = (): void => {
       if (hasBegun) return;
       hasBegun = true;
-      closeBoth(server, receiver, timeoutMs).then(resolve, reject);
+      closeBoth(connections, receiver, timeoutMs).then(resolve, reject);
       // Until then the listeners keep Node from ending the process. After that a signal ends it.
       void pause(sameStopMs, { keepAlive: false }).then(() => {
         for (const signal of signals) process.off(signal, onSignal);
@@ -62,26 +72,60 @@ export function closeOnSignal(
   });
 }
 
+/** The connections of a server. Node 20 closes no session of HTTP/2 with its server. */
+class Connections {
+  readonly #server: ClosableServer;
+  readonly #sessions = new Set<ClosableSession>();
+  #isClosing = false;
+
+  constructor(server: ClosableServer) {
+    this.#server = server;
+    server.on?.('session', (session) => {
+      this.#sessions.add(session);
+      session.once('close', () => this.#sessions.delete(session));
+      // A connection that was accepted before the signal.
+      if (this.#isClosing) session.close();
+    });
+  }
+
+  /** Takes no new connection. Aborts the signal that it returns when all have ended. */
+  close(): AbortSignal {
+    const closed = new AbortController();
+    this.#isClosing = true;
+    this.#server.close(() => {
+      closed.abort();
+    });
+    for (const session of this.#sessions) session.close();
+    return closed.signal;
+  }
+
+  closeIdle(): void {
+    this.#server.closeIdleConnections?.();
+  }
+
+  /** `close` ends Node's check of `requestTimeout`: a request that never ends would keep the server open. */
+  destroy(): void {
+    this.#server.closeAllConnections?.();
+    for (const session of this.#sessions) session.destroy();
+  }
+}
+
 async function closeBoth(
-  server: ClosableServer,
+  connections: Connections,
   receiver: { close: TransferCallbackReceiver['close'] },
   timeoutMs: number,
 ): ReturnType<TransferCallbackReceiver['close']> {
   const endsAt = performance.now() + timeoutMs;
   // First no new connections, then no new deliveries on the open ones.
-  const closed = new AbortController();
-  server.close(() => {
-    closed.abort();
-  });
+  const closed = connections.close();
   const result = await receiver.close({ timeoutMs });
   const restEndsAt = Math.max(endsAt, performance.now() + leastRestMs);
   // Node closes the connections that are idle when `close` is called. Others become idle later, and would be kept
   // alive.
-  while (!closed.signal.aborted && performance.now() < restEndsAt) {
-    server.closeIdleConnections?.();
-    await pause(Math.min(idlePollMs, restEndsAt - performance.now()), { signal: closed.signal });
+  while (!closed.aborted && performance.now() < restEndsAt) {
+    connections.closeIdle();
+    await pause(Math.min(idlePollMs, restEndsAt - performance.now()), { signal: closed });
   }
-  // `close` of the server ends Node's check of `requestTimeout`: a request that never ends would keep the server open.
-  server.closeAllConnections?.();
+  connections.destroy();
   return result;
 }

@@ -45,9 +45,7 @@ export function transferCallbackHandler<C extends EventShape = TransferCallback,
 
   const handle: TransferCallbackHandler = async (request, host: HostContext = {}) => {
     try {
-      // Some hosts have it as a method that needs its object.
-      const waitUntil = hasMethods(host, 'waitUntil') ? (work: Promise<void>) => host.waitUntil?.(work) : undefined;
-      const received = await receiveRequest(request, waitUntil);
+      const received = await receiveRequest(request, findWaitUntil(host));
       // Nobody reads the response to a client that is gone.
       if (received === undefined) return new Response(null, { status: 400 });
       const { status, headers, body } = received.response;
@@ -59,4 +57,14 @@ export function transferCallbackHandler<C extends EventShape = TransferCallback,
     }
   };
   return Object.assign(handle, { receiver: resolved.receiver });
+}
+
+/** Returns `undefined` also if it cannot be read: some hosts throw where they have none. */
+function findWaitUntil(host: HostContext): ((work: Promise<void>) => unknown) | undefined {
+  try {
+    // Some hosts have it as a method that needs its object.
+    return hasMethods(host, 'waitUntil') ? (work) => host.waitUntil?.(work) : undefined;
+  } catch {
+    return undefined;
+  }
 }

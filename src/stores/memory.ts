@@ -3,6 +3,7 @@ import { PassingEntries } from '../lib/passing-entries.js';
 import { copyString } from '../lib/text.js';
 import { describeHolder } from '../core/delivery.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
+import { toRecordKey } from '../core/record-key.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -45,10 +46,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Required<Omit<Cal
   const table = new Table(wholeNumber('maxEntries', maxEntries, { min: 1, example: 100_000 }));
   return {
     transactional: false,
+    claimsBoth: false,
     processLocal: true,
-    claim: (key, request) => Promise.resolve(table.claim(key, request)),
-    read: (key) => Promise.resolve(table.read(key)),
-    forget: (key, fingerprint) => Promise.resolve(table.forget(key, fingerprint)),
+    claim: (key, request) =>
+      request.record === undefined
+        ? Promise.resolve(table.claim(key, request))
+        : toRecordKey(key, 'reversal').then((id) => table.claim(id, request)),
+    read: async (key, record) => table.read(await toRecordKey(key, record)),
+    forget: async (key, fingerprint, record) => table.forget(await toRecordKey(key, record), fingerprint),
   };
 }
 

@@ -5,6 +5,7 @@ import { forgetChecks } from './store-forgets.js';
 import { leaseChecks } from './store-leases.js';
 import { readChecks } from './store-reads.js';
 import { recordChecks } from './store-records.js';
+import { refundChecks } from './store-refunds.js';
 import { longMs, Round, runCheck, type WrittenCheck } from './store-round.js';
 import type { StoreTransaction } from './store-transaction.js';
 import { writeChecks } from './store-writes.js';
@@ -48,7 +49,8 @@ export interface StoreCheck {
  * A store that keeps claims or records within its process is caught with a second object only. Make it as another
  * process would, with its own client. The checks never claim with one token through both objects.
  *
- * The checks of `read` and `forget` accept a store without them. Those of writes through `tx` run if they get
+ * The checks of `read` and `forget` accept a store without them. Those of refunds accept a transactional store without
+ * `claimsBoth`, with which no receiver takes `onReversed`. Those of writes through `tx` run if they get
  * `transaction`. A transactional store, whose `settle` commits, keeps nothing of a late holder; every other store keeps
  * its success.
  *
@@ -71,6 +73,7 @@ export const storeContract: readonly StoreCheck[] = [
   ...recordChecks,
   ...readChecks,
   ...forgetChecks,
+  ...refundChecks,
   ...writeChecks,
 ].map((check) => ({ title: check.title, check: (store, options = {}) => bindAndRun(check, store, options) }));
 
@@ -89,6 +92,17 @@ async function bindAndRun(
       'check(store, { transaction: { write: (tx, key) => …, count: async (key) => … } })',
     );
   }
-  const isApplicable = needs === undefined || hasMethods(other, needs) || hasMethods(transaction, needs);
-  if (isApplicable) await runCheck((length) => new Round(store, other, transaction, length), leaseMs, check);
+  if (isApplicable(needs, store, other, transaction))
+    await runCheck((length) => new Round(store, other, transaction, length), leaseMs, check);
+}
+
+function isApplicable(
+  needs: WrittenCheck['needs'],
+  store: CallbackStore<unknown>,
+  other: CallbackStore<unknown>,
+  transaction: StoreTransaction<unknown> | undefined,
+): boolean {
+  if (needs === 'refunds') return store.transactional !== true || store.claimsBoth === true;
+  if (needs === 'claimsBoth') return store.claimsBoth === true;
+  return needs === undefined || hasMethods(other, needs) || hasMethods(transaction, needs);
 }

@@ -23,8 +23,8 @@ export interface WrittenCheck {
   readonly title: string;
   /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
   readonly leaseMs?: number;
-  /** What must be there for the check to run: a method of the store, or a step of its transaction. */
-  readonly needs?: 'read' | 'forget' | keyof StoreTransaction<unknown>;
+  /** What must be there for the check to run: a method or a property of the store, or a step of its transaction. */
+  readonly needs?: 'read' | 'forget' | 'refunds' | 'claimsBoth' | keyof StoreTransaction<unknown>;
   readonly check: (round: Round) => Promise<void>;
 }
 
@@ -186,14 +186,14 @@ export class Round {
     return { late, next: await this.holdAfter(this.begin('a lease')) };
   }
 
-  /** Reads the record of the callback. */
-  async read(): Promise<StoreRecord | undefined> {
-    return this.measure(async () => this.#other.read?.(this.key));
+  /** Reads the record of the callback, or of its refund. */
+  async read(record?: 'reversal'): Promise<StoreRecord | undefined> {
+    return this.measure(async () => this.#other.read?.(this.key, record));
   }
 
   /** Forgets the callback, by default as it was settled by `name`. */
-  async forget(name: string, fingerprint = `facts of ${name}`): Promise<boolean | undefined> {
-    return this.measure(async () => this.#other.forget?.(this.key, fingerprint));
+  async forget(name: string, fingerprint = `facts of ${name}`, record?: 'reversal'): Promise<boolean | undefined> {
+    return this.measure(async () => this.#other.forget?.(this.key, fingerprint, record));
   }
 
   /** Writes one row for the callback, as its handler does. */

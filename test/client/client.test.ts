@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
 import { catchError, credentials, refusal, request, startService, transaction } from './support.js';
 import { containing } from '../support/helpers/containing.js';
@@ -71,5 +72,25 @@ describe('transferService', () => {
     expect(() => transferService(options as TransferServiceOptions)).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
     );
+  });
+
+  test('with a payload and no key it is not asked, and with one key it needs all three', () => {
+    const payload = transferCallbackSchema;
+    const service = transferService({ payload });
+    expect([service.ask, service.makeConfirm]).toEqual([undefined, undefined]);
+    const refused: [object, string][] = [
+      [{}, 'Expected `baseUrl` to be given with `apiKey` and `apiSecret`, unless the service is not asked: then leave'],
+      [{ payload: undefined }, 'Expected `payload` to be a schema'],
+      ...['baseUrl', 'apiKey', 'apiSecret'].map((key): [object, string] => [
+        { payload, [key]: undefined },
+        'Expected `baseUrl` to be an http or https URL without credentials, query or fragment, got undefined.',
+      ]),
+      [{ payload, baseUrl: 'https://service.example' }, 'Expected `apiKey` to be a string of visible ASCII characters'],
+    ];
+    for (const [options, message] of refused) {
+      expect(() => transferService(options as never), message).toThrow(
+        expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
+      );
+    }
   });
 });

@@ -171,6 +171,15 @@ describe('getTransaction, where the service fails,', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
+  test.each([5, null, new AbortController()])('sends nothing when its signal is %s', async (signal) => {
+    const { client, received } = await startService([[200, '{}']]);
+    await expect(client.getTransaction('tr-1', { signal } as never)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: containing('Expected `signal` to be an AbortSignal, got '),
+    });
+    expect(received).toEqual([]);
+  });
+
   test('ends with its signal, before the first request and between two', async () => {
     const reason = new Error('enough');
     const controller = new AbortController();

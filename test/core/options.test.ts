@@ -20,6 +20,12 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ onOther: 'log' }, 'left out, because no state of the service is OTHER', '"log"'],
   [{ confirm: true }, 'a function, because the `service` cannot be asked', 'true'],
   [{ confirm: { concurrency: 2 } }, 'a function, because the `service` cannot be asked', 'an object'],
+  [{ confirm: undefined }, 'true, false, { concurrency, timeoutMs } or a function', 'undefined'],
+  [
+    { service: undefined },
+    'made by `transferService` or `defineService`, or left out for the documented service',
+    'undefined',
+  ],
   [{ confirm: 'read' }, 'true, false, { concurrency, timeoutMs } or a function', '"read"'],
   [{ onOutcome: [] }, 'a function', 'an array'],
   [{ logger: { warn: () => undefined } }, aLogger, 'an object'],
@@ -52,6 +58,11 @@ test('an error about an option has the code to write instead', () => {
   expect(thrownBy(() => transferCallbackReceiver({ ...required, leaseMs: '15s' } as never))).toMatchObject({
     write: 'leaseMs: 15000',
   });
+});
+
+test('confirm: false is a switch that is off', () => {
+  const receiver = transferCallbackReceiver({ ...required, confirm: false });
+  expect(receiver.options.confirm).toBeUndefined();
 });
 
 test.each([undefined, null, () => undefined])('options that are no object are refused: %o', (options) => {

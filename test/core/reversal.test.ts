@@ -2,10 +2,9 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, transferCallbackReceiver, transferCallbackSchema } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
-import { toReversalKey } from '../../src/core/callback.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, reversingService, type Status } from '../support/helpers/reversing.js';
-import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
+import { fakeClock, later, receiverOf, turn } from './support.js';
 
 const id = 'payout';
 
@@ -15,10 +14,13 @@ describe('what onReversed needs', () => {
   const leftOut = 'Expected `onReversed` to be left out, because no state of the service is REVERSED';
 
   test.each<[string, object, string]>([
-    ['the documented service', { service: undefined }, leftOut],
-    ['the documented schema', { service: transferService({ payload: transferCallbackSchema }) }, leftOut],
+    ['the documented service', { service: transferService({ payload: transferCallbackSchema }) }, leftOut],
     ['no retentionMs', {}, 'Expected `retentionMs` to be given beside `onReversed`'],
-    ['a store that cannot be read', { store: storeWith({}) }, 'Expected `store` to be a store with `read`'],
+    [
+      'a transactional store without a claim of both records',
+      { store: { ...memoryStore(), transactional: true } },
+      'Expected `store` to be a store whose claims may have both records beside `onReversed`',
+    ],
     ['what is no function', { onReversed: true }, 'Expected `onReversed` to be a function, got true'],
     ['a service that reverses', { onReversed: undefined }, 'Expected `onReversed` to be a function, got undefined'],
   ])('is refused for %s', (_what, options, message) => {
@@ -159,7 +161,7 @@ describe('waiting', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     // Another process runs the reversal.
     const request = { token: 'another', fingerprint: '[]', leaseMs: 60_000, retentionMs: 100_000 };
-    await store.claim(await toReversalKey(id), request);
+    await store.claim(id, { ...request, record: 'reversal' });
     const [asking, waiting] = [receive('REVERSED'), receive('REVERSED')];
     await vi.advanceTimersByTimeAsync(5_000);
     pays.resolve();
@@ -177,38 +179,13 @@ describe('waiting', () => {
     pays.reject(new Error('down'));
     reverses.resolve();
     expect(await paying).toMatchObject({ outcome: 'handler_failed' });
+    await vi.advanceTimersByTimeAsync(50);
     expect(await failing).toMatchObject({ outcome: 'processed' });
     expect(ran).toEqual([`FAILED ${id}`]);
   });
 });
 
 describe('a store that fails', () => {
-  test.each<[string, object]>([
-    ['rejects', { read: () => Promise.reject(new Error('down')) }],
-    ['replies with nothing', { read: () => Promise.resolve(undefined) }],
-  ])('nothing is given back if the look at the reversal %s', async (_how, changes) => {
-    const { receiver, ran } = reversingReceiver({ ...memoryStore(), ...changes });
-    for (const status of ['FAILED', 'REVERSED'] as const) {
-      expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'store_unavailable' });
-    }
-    expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ outcome: 'processed' });
-    expect(ran).toEqual([`SUCCESS ${id}`]);
-  });
-
-  test('a failure or a reversal whose own record cannot be claimed runs no handler, and frees the transfer', async () => {
-    const store = memoryStore();
-    const key = await toReversalKey(id);
-    const { receiver, ran } = reversingReceiver({
-      ...store,
-      claim: (each, request) => (each === key ? Promise.reject(new Error('down')) : store.claim(each, request)),
-    });
-    for (const status of ['FAILED', 'REVERSED'] as const) {
-      expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'store_unavailable' });
-    }
-    expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ outcome: 'processed' });
-    expect(ran).toEqual([`SUCCESS ${id}`]);
-  });
-
   test('a reversal whose handler fails leaves no record, and the next delivery runs it again', async () => {
     const handle = vi.fn().mockRejectedValueOnce(new Error('down'));
     const { receiver, ran } = reversingReceiver(memoryStore(), { handle });

@@ -24,6 +24,7 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ read: { state: 'a' } }, 'a function', 'an object'],
   [{ payload: {} }, aSchema, 'an object'],
   [{ payload: null }, aSchema, 'null'],
+  [{ payload: undefined }, aSchema, 'undefined'],
   [{ states: undefined }, 'an object', 'undefined'],
   [{ states: null }, 'an object', 'null'],
   [{ states: ['SUCCESS', 'FAILED'] }, 'an object', 'an array'],
@@ -72,11 +73,11 @@ test.each([
   expect(thrownBy(() => define(given))).toMatchObject({ message: containing(message) });
 });
 
-test('a definition is refused without options, and options of undefined mean their defaults, except for verify', () => {
+test('a definition is refused without options, and options of undefined mean their defaults', () => {
   expect(thrownBy(() => defineService(undefined as never))).toMatchObject({ option: 'options' });
-  expect(
-    define({ payload: undefined, query: undefined, baseUrl: undefined, timeoutMs: undefined, fetch: undefined }),
-  ).toMatchObject({ verify: undefined });
+  expect(define({ query: undefined, baseUrl: undefined, timeoutMs: undefined, fetch: undefined })).not.toHaveProperty(
+    'verify',
+  );
 });
 
 describe('a receiver', () => {
@@ -109,6 +110,15 @@ describe('a receiver', () => {
       'service',
       'made by `transferService` or `defineService`',
     ],
+    ['no value in place of a service', {}, { service: undefined }, 'service', 'or left out for the documented service'],
+    [
+      'a service without the value of its verifier',
+      {},
+      { service: { ...defineService({ read: handler, states } as never), verify: undefined } },
+      'verify',
+      'a function or a list of at least one, or left out if every sender is trusted',
+    ],
+    ['no value in place of `confirm`', { query }, { confirm: undefined }, 'confirm', 'true, false, {'],
     ['null in place of a service', {}, { service: null }, 'service', 'made by `transferService` or `defineService`'],
     ['no `onReversed`', withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],
     ['an `onReversed` that is no function', withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
@@ -124,11 +134,11 @@ describe('a receiver', () => {
     ['a `retentionMs` in seconds', withOthers, { ...both, retentionMs: 60 * 86_400 }, 'retentionMs', aDay],
     ['a `retentionMs` just under a day', withOthers, { ...both, retentionMs: 86_399_999 }, 'retentionMs', aDay],
     [
-      'a store without `read`',
+      'a transactional store that cannot claim both records',
       withOthers,
-      { ...both, store: { claim: handler } },
+      { ...both, store: { claim: handler, transactional: true } },
       'store',
-      'a store with `read` beside `onReversed`',
+      'claims may have both records',
     ],
     [
       '`onReversed` of a service that reverses nothing',

@@ -16,7 +16,14 @@ const ofOthers = new Set([
     'forceFlush',
     'terminationGracePeriodSeconds',
   ],
-  ...['ClientSession', 'CompiledQuery', 'connectionTimeoutMillis', 'executeSql', 'transactionLifetimeLimitSeconds'],
+  ...[
+    'ClientSession',
+    'CompiledQuery',
+    'getExecutor',
+    'connectionTimeoutMillis',
+    'executeSql',
+    'transactionLifetimeLimitSeconds',
+  ],
   ...[
     'commandTimeout',
     'createCluster',

@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
@@ -74,6 +75,32 @@ test.each([
   const closed = (await app.says('unfinished')) as { afterMs: number };
   expect(closed.afterMs).toBeGreaterThanOrEqual(leastMs);
   expect(await cut).toBe('ECONNRESET');
+  expect(await app.exit).toEqual([0, null]);
+});
+
+test('an idle session of HTTP/2 is closed, and one with a delivery after its response', async () => {
+  const app = await start({ timeoutMs: longMs, isHttp2: true });
+  const [idle, busy] = [connect(app.url), connect(app.url)];
+  await Promise.all([once(idle, 'connect'), once(busy, 'connect')]);
+  const delivery = busy.request({ ':method': 'POST', 'content-type': 'application/json' });
+  delivery.end(JSON.stringify(transferSucceeded()));
+  await app.says('waits');
+  const idleClosed = once(idle, 'close');
+  app.child.kill('SIGTERM');
+  await idleClosed;
+  app.finish();
+  expect(await text(delivery)).toBe('{"outcome":"processed"}');
+  expect(await app.exit).toEqual([0, null]);
+});
+
+test('a stream of HTTP/2 that stays open is cut after timeoutMs', async () => {
+  const app = await start({ timeoutMs: 0, isHttp2: true });
+  const session = connect(app.url);
+  session.request({ ':path': '/stream' }).on('error', () => undefined);
+  await app.says('waits');
+  const closed = once(session, 'close');
+  app.child.kill('SIGTERM');
+  await closed;
   expect(await app.exit).toEqual([0, null]);
 });
 

@@ -1,17 +1,16 @@
-// The files that docs/hosts.md prints for Next.js and for AWS Lambda, built and run with the tarball.
+// The files of examples for Next.js and for AWS Lambda, built and run with the tarball.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { build } from 'esbuild';
 import { pgStore } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferSandbox } from 'transfer-sandbox';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
-import { findBlocks, findPage } from '../docs/pages.js';
-import { install, installed, makeWorkshop, packageName, run, stepMs } from '../package/support.js';
+import { install, installed, makeWorkshop, packageName, repository, run, stepMs } from '../package/support.js';
 import { kill, tied } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
 import { freePort, isListening } from '../support/servers/port.js';
@@ -19,7 +18,7 @@ import { startPostgres, type PostgresServer } from '../support/servers/postgres.
 import { findVersion } from './programs.js';
 import { quiet } from './start.js';
 
-const page = findPage('docs/hosts.md');
+const examples = join(repository, 'examples');
 const secret = 'the-secret-of-the-tests-of-the-page';
 
 let workshop: string;
@@ -27,18 +26,6 @@ let postgres: PostgresServer;
 let environment: Record<string, string>;
 
 const at = (...path: string[]): string => join(workshop, ...path);
-
-/** Writes the files of a section of the page into a folder. Returns their paths, from there. */
-async function writeFiles(section: string, folder: string): Promise<string[]> {
-  const [, text = ''] = page.text.split(`\n### ${section}\n`);
-  const blocks = findBlocks({ ...page, text: text.split('\n### ')[0] ?? '' }, 'ts');
-  const files = blocks.map(({ code }) => [/^\/\/ (\S+)\n/.exec(code)?.[1] ?? expect.fail(code), code] as const);
-  for (const [path, code] of files) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), code);
-  }
-  return files.map(([path]) => path);
-}
 
 beforeAll(async () => {
   workshop = await makeWorkshop();
@@ -70,7 +57,7 @@ const metricsRoute = `
 test(
   'five files are an app of Next.js that books once, has one registry of metrics, and ends after its late handlers',
   async () => {
-    expect(await writeFiles('Next.js', workshop)).toHaveLength(5);
+    await cp(join(examples, 'hosts', 'nextjs'), workshop, { recursive: true });
     await mkdir(at('app', 'metrics'));
     await writeFile(at('app', 'metrics', 'route.ts'), metricsRoute);
     const next = at('node_modules', 'next', 'dist', 'bin', 'next');
@@ -120,10 +107,10 @@ interface Functions {
   reconcile: () => Promise<void>;
 }
 
-/** Bundles the two functions of the page as AWS would run them. */
+/** Bundles the two functions as AWS would run them. */
 async function loadFunctions(): Promise<Functions> {
   const folder = at('lambda');
-  expect(await writeFiles('AWS Lambda', folder)).toEqual(['payouts.ts', 'receive.ts', 'reconcile.ts']);
+  await cp(join(examples, 'lambda'), folder, { recursive: true });
   await build({
     entryPoints: ['receive', 'reconcile'].map((name) => join(folder, `${name}.ts`)),
     outdir: folder,

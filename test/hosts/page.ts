@@ -61,7 +61,7 @@ export function renderPage(page: string, rendered: readonly string[], listener: 
   if (before === undefined || after === undefined) throw new Error(`${pagePath} lacks the marks ${begin}and ${end}`);
   const requests = cases.map(({ name, what }, index) => toRow([name, what, ...renderReply(listener[index])]));
   const lines = [
-    ...[...toHead(['request', 'a callback', 'status', 'header', 'body']), ...requests],
+    ...[...toHead(['request', 'a callback', 'status', 'header', 'body, or its message']), ...requests],
     '',
     `These hosts respond in the same way: ${rendered.filter((each) => !isRow(each)).join(', ')}.`,
     '',
@@ -72,5 +72,11 @@ export function renderPage(page: string, rendered: readonly string[], listener: 
 
 function renderReply({ status, retryAfter, allow, body }: Partial<Reply> = {}): string[] {
   const header = allow === undefined ? retryAfter && `Retry-After: ${retryAfter}` : `Allow: ${allow}`;
-  return [String(status), header === undefined ? '' : `\`${header}\``, `\`${body}\``];
+  return [String(status), header === undefined ? '' : `\`${header}\``, renderBody(body)];
+}
+
+/** Returns the message of an error, whose shape the page shows once, and any other body as it is. */
+function renderBody(body = '{}'): string {
+  const { message } = JSON.parse(body) as { message?: string };
+  return message ?? `\`${body}\``;
 }

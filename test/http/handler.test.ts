@@ -237,6 +237,14 @@ describe('what a host passes beside the request', () => {
     ['the parameters of Next.js', { params: Promise.resolve({}) }],
     ['the address of Deno', { remoteAddr: { transport: 'tcp', hostname: '127.0.0.1', port: 1 } }],
     ['a waitUntil that is no function', { waitUntil: true }],
+    [
+      'a waitUntil that cannot be read',
+      {
+        get waitUntil(): never {
+          throw new Error('This context has no ExecutionContext');
+        },
+      },
+    ],
     ['nothing', undefined],
     ['null', null as never],
   ])('%s is ignored', async (_what, given) => {

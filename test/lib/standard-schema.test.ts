@@ -52,7 +52,7 @@ function receiverWith(
   schema: StandardSchema<Small>,
   handler = vi.fn(),
   logger: Logger | false = false,
-  confirm?: ReceiverOptions<Small>['confirm'],
+  confirm: ReceiverOptions<Small>['confirm'] = false,
 ) {
   const handlers = { onSuccess: handler, onFailed: handler };
   return transferCallbackReceiver({

@@ -89,7 +89,7 @@ describe('an alert', () => {
 
   test('has an alert for every heading that is named as one', () => {
     expect(headings.filter((heading) => /^Transfer[A-Z]\w+$/.test(heading)).sort()).toEqual(alertNames.toSorted());
-    expect(alertNames).toHaveLength(13);
+    expect(alertNames).toHaveLength(14);
   });
 });
 

@@ -61,6 +61,31 @@ export async function explore(situation: Situation, options: SearchOptions = {})
   }
 }
 
+/**
+ * Plays one schedule, given by the beginnings of its steps. A step is taken as soon as it can be, and before that what
+ * can happen first, except that a delivery arrives.
+ */
+export async function play(
+  situation: Situation,
+  steps: readonly string[],
+  fault: Fault = {},
+): Promise<{ violation: Violation | undefined }> {
+  const world = new World(situation, fault, new Map());
+  const story: string[] = [];
+  await world.live(async () => {
+    const left = [...steps];
+    for (let choices = world.choices(); choices.length > 0 && !world.watch.isBroken; choices = world.choices()) {
+      const next = choices.find((choice) => choice.describe().startsWith(left[0] ?? '\0'));
+      if (next !== undefined) left.shift();
+      const choice = next ?? choices.find((each) => !each.describe().includes(' arrives ')) ?? choices[0];
+      if (choice !== undefined) story.push((await world.take(choice))());
+    }
+    if (!world.watch.isBroken) story.push(...(await world.finish()));
+  });
+  const { broken } = world.watch;
+  return { violation: broken && { broken, story } };
+}
+
 /** Follows every schedule, and throws the shortest one that breaks a promise. */
 export async function expectPromisesKept(situation: Situation, limitMs = Infinity): Promise<Findings> {
   const findings = await explore(situation, { limitMs });

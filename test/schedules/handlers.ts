@@ -15,7 +15,7 @@ interface RunningHandler {
 interface Around {
   readonly clock: VirtualClock;
   readonly watch: Watch;
-  readonly redis: Pick<ModelRedis, 'records'>;
+  readonly database: Pick<ModelRedis, 'records'>;
   readonly deliveries: Deliveries;
   /** Tells people what has followed from the last choice. */
   readonly remark: (text: string) => void;
@@ -52,16 +52,16 @@ export class Handlers {
   /** Begins one, for a receiver. */
   readonly handle: Handler = (_callback, { source, signal }) =>
     new Promise((resolve, reject) => {
-      const { clock, watch, redis, deliveries, remark } = this.#around;
+      const { clock, watch, database, deliveries, remark } = this.#around;
       const delivery = deliveries.find(source);
       if (delivery === undefined) throw new Error(`A handler runs for ${source}, which is no delivery.`);
       delivery.handlerBeganAt = clock.now;
-      watch.handlerBegins(delivery, [...redis.records.values()]);
+      watch.handlerBegins(delivery, [...database.records.values()]);
       remark(`${source}'s handler begins`);
       this.#running.set(source, { delivery, resolve, reject });
       signal?.addEventListener('abort', () => {
         const { code } = signal.reason as { code?: string };
-        if (code === 'LEASE_LOST') watch.leaseIsGivenUp(delivery, [...redis.records.values()]);
+        if (code === 'LEASE_LOST') watch.leaseIsGivenUp(delivery, [...database.records.values()]);
         remark(`the signal of ${source}'s handler aborts: ${String(code)}`);
       });
     });

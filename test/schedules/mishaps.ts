@@ -2,7 +2,7 @@ import type { Budget, Choice } from './choice.js';
 import { hasStarted, type Deliveries } from './deliveries.js';
 import type { Handlers } from './handlers.js';
 import type { Process } from './process.js';
-import type { Watch } from './promises.js';
+import { isClaim, type Watch } from './promises.js';
 import type { Situation } from './situations.js';
 
 /** When processes are held up. */
@@ -30,7 +30,7 @@ export class Mishaps {
     if (state === 'dead' || !isBusy) return [];
     const choices: Choice[] = [];
     if (budget.crashes > 0) choices.push(this.#kill(process, budget));
-    const isClaimUnread = connection.unread?.words.some((word) => word.toUpperCase() === 'NX') === true;
+    const isClaimUnread = connection.unread !== undefined && isClaim(connection.unread.words);
     const { holdsUpUnreadClaims = false, holdsUpHandlersOf } = this.#situation;
     const isMeant = holdsUpHandlersOf === undefined || (holdsUpHandlersOf === process.name && connection.isIdle);
     const canBeHeldUp = budget.holdUps > 0 && (isClaimUnread || !holdsUpUnreadClaims) && isMeant;

@@ -5,14 +5,9 @@ export interface StoredRecord {
   readonly expiresAt: number;
 }
 
-/** Whether the key is that of what was given back, in place of that of the transfer. */
+/** Whether the key is the one of a refund, in place of the one of its transfer. */
 export function isReversalKey(key: string): boolean {
   return key.includes('reversed\u001f');
-}
-
-/** Whether the key is that which tells that a success is about to be reversed. */
-export function isAnnouncementKey(key: string): boolean {
-  return key.includes('reversing\u001f');
 }
 
 /** What the two scripts of the store have in common that change a key if it holds what the caller expects. */
@@ -51,6 +46,11 @@ export class ModelRedis {
     const lapsed = [...this.records].filter(([, { expiresAt }]) => expiresAt <= now);
     for (const [key] of lapsed) this.records.delete(key);
     return lapsed.map(([, record]) => record);
+  }
+
+  /** What decides what Redis can do next, beside its records: nothing. */
+  fingerprint(): string {
+    return '';
   }
 
   #set([key = '', value = '', ...flags]: string[], now: number): unknown {

@@ -1,5 +1,6 @@
 import type { Budget, Choice } from './choice.js';
-import { isAnnouncementKey, isReversalKey } from './model-redis.js';
+import { isReversalKey } from './model-redis.js';
+import { sqlCommands } from './model-sql.js';
 import { Tokens } from './tokens.js';
 
 /** What is at the two ends of a connection. */
@@ -104,7 +105,7 @@ export class Connection {
         command.reply = this.#ends.runCommand(command);
         if (!command.isGivenUp) this.#replied.push(command);
       },
-      describe: () => `Redis runs ${this.#name(command)} and replies ${show(command.reply)}`,
+      describe: () => `the store runs ${this.#name(command)} and replies ${show(command.reply)}`,
     };
   }
 
@@ -195,6 +196,7 @@ export class Connection {
 /** A command for people: without the script and the facts of the callback. */
 function spell({ words: [name = '', ...args] }: Command): string {
   const upper = name.toUpperCase();
+  if (sqlCommands.includes(upper)) return [upper, args[0], `«${args[1] ?? ''}»`].join(' ');
   if (upper === 'EVAL') {
     const [, , key, token] = args;
     const script = args.length > 4 ? 'renew' : token === undefined ? 'read' : 'release';
@@ -209,9 +211,8 @@ function spell({ words: [name = '', ...args] }: Command): string {
   ].join(' ');
 }
 
-/** Names the records beside that of the transfer, which has no name. */
+/** Names the record of a refund. The record of the transfer has no name. */
 function nameKey(key = ''): string[] {
-  if (isAnnouncementKey(key)) return ['announcement'];
   return isReversalKey(key) ? ['reversal'] : [];
 }
 

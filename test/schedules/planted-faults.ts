@@ -1,5 +1,4 @@
-import type { CallbackStore, Claim, ClaimReply, StoreRecord } from 'transfer-callbacks';
-import { isAnnouncementKey, isReversalKey } from './model-redis.js';
+import type { CallbackStore, Claim } from 'transfer-callbacks';
 import type { Connection } from './network.js';
 import type { Fault } from './process.js';
 import { times, type PromiseName } from './promises.js';
@@ -7,10 +6,11 @@ import {
   calm,
   crash,
   endedInATransaction,
+  failureAndReversalInATransaction,
   heldUpClaim,
   lateSuccess,
   networkFault,
-  staleLook,
+  reversalInATransaction,
   type Situation,
 } from './situations.js';
 
@@ -20,11 +20,29 @@ export interface PlantedFault {
   readonly fault: Fault;
   readonly situation: Situation;
   readonly promise: PromiseName;
-  /** It shows after so many steps that a search in breadth would take minutes. */
-  readonly isDeep?: boolean;
+  /**
+   * A schedule that breaks the promise, as the beginnings of its steps. Between them happens what can happen first, and
+   * so it does at the end. Where there is one, no search is made.
+   */
+  readonly schedule?: readonly string[];
   /** Its search takes half a minute: once a week. */
   readonly isLong?: boolean;
 }
+
+/** The steps of the commands of a process. */
+function does(process: string, ...commands: readonly string[]): readonly string[] {
+  return commands.flatMap((command) => [
+    `the store runs ${process}'s ${command}`,
+    `${process} reads the reply to ${command}`,
+  ]);
+}
+
+const paid = [
+  'd1 arrives',
+  ...does('A', 'SNAPSHOT transfer', 'INSERT transfer'),
+  "d1's handler succeeds",
+  ...does('A', 'COMMIT transfer'),
+];
 
 /** What others got wrong before, each planted around the real receiver, store and client. */
 export const plantedFaults: readonly PlantedFault[] = [
@@ -100,24 +118,69 @@ export const plantedFaults: readonly PlantedFault[] = [
     promise: 'lastAttempt',
   },
   {
-    title: 'a failure that does not look at what was given back',
-    fault: { store: hideReversals },
+    title: 'a store that locks one of two records',
+    fault: { sql: 'one lock' },
     situation: endedInATransaction,
     promise: 'givenBackOnce',
+    schedule: [
+      ...paid,
+      'd2 arrives',
+      ...does('A', 'SNAPSHOT both', 'INSERT both', 'LOOK both', 'SNAPSHOT reversal', 'INSERT reversal'),
+      'the record of the transfer expires',
+      'd3 arrives',
+      ...does('B', 'SNAPSHOT both', 'INSERT both'),
+      "d3's handler succeeds",
+      "d2's handler succeeds",
+    ],
   },
   {
-    title: 'a failure that does not look at the reversal that is announced',
-    fault: { store: hideAnnouncements },
-    situation: staleLook,
-    promise: 'givenBackOnce',
-    isDeep: true,
-  },
-  {
-    title: 'a reversal of a success that does not claim the transfer again once it is announced',
-    fault: { store: claimSettledOnce },
+    title: 'a store that inserts one of two rows',
+    fault: { sql: 'one row' },
     situation: endedInATransaction,
     promise: 'givenBackOnce',
-    isDeep: true,
+    schedule: [
+      ...paid,
+      'd2 arrives',
+      ...does('A', 'SNAPSHOT both', 'INSERT both', 'LOOK both'),
+      'the record of the transfer expires',
+      'd3 arrives',
+      ...does('B', 'SNAPSHOT both', 'INSERT both'),
+      "d3's handler succeeds",
+      ...does('B', 'COMMIT both'),
+      ...does('A', 'SNAPSHOT reversal', 'INSERT reversal'),
+      "d2's handler succeeds",
+    ],
+  },
+  {
+    title: 'a store that commits one of two rows if the other one is in the way',
+    fault: { sql: 'commits a part' },
+    situation: reversalInATransaction,
+    promise: 'refunded',
+    schedule: [
+      'd1 arrives',
+      ...does('A', 'SNAPSHOT transfer', 'INSERT transfer'),
+      "d1's handler succeeds",
+      'd2 arrives',
+      ...does('B', 'SNAPSHOT both'),
+      ...does('A', 'COMMIT transfer'),
+      ...does('B', 'INSERT both', 'LOOK both'),
+    ],
+  },
+  {
+    title: 'a store that looks before it has the locks',
+    fault: { sql: 'looks first' },
+    situation: failureAndReversalInATransaction,
+    promise: 'givenBackOnce',
+    schedule: [
+      'd1 arrives',
+      ...does('A', 'LOOK both', 'SNAPSHOT both'),
+      'd2 arrives',
+      ...does('B', 'LOOK both', 'SNAPSHOT both', 'INSERT both'),
+      "d2's handler succeeds",
+      ...does('B', 'COMMIT both'),
+      ...does('A', 'INSERT both'),
+      "d1's handler succeeds",
+    ],
   },
   {
     title: 'a reversal before the success that leaves no record of its own',
@@ -156,38 +219,12 @@ function isWord(word: string | number, expected: string): boolean {
   return String(word).toUpperCase() === expected;
 }
 
-const free: StoreRecord = { state: 'free' };
-
-/** `store` that shows nothing beside the record of the transfer. */
-function hideReversals(store: CallbackStore): CallbackStore {
-  return { ...store, read: () => Promise.resolve(free) };
-}
-
-/** `store` that shows no announcement. */
-function hideAnnouncements(store: CallbackStore): CallbackStore {
-  return { ...store, read: async (key) => (isAnnouncementKey(key) ? free : ((await store.read?.(key)) ?? free)) };
-}
-
-/** `store` that claims what was settled for a delivery only once. */
-function claimSettledOnce(store: CallbackStore): CallbackStore {
-  const settled = new Map<string, ClaimReply>();
-  return {
-    ...store,
-    async claim(key, request) {
-      const known = settled.get(`${key} ${request.token}`);
-      const reply = known ?? (await store.claim(key, request));
-      if (reply.state === 'settled') settled.set(`${key} ${request.token}`, reply);
-      return reply;
-    },
-  };
-}
-
 /** `store` that claims what was given back only when that is settled, unless the transfer has succeeded. */
 function claimLate(store: CallbackStore): CallbackStore {
   return {
     ...store,
     async claim(key, request) {
-      const isBefore = isReversalKey(key) && (await store.read?.('x'))?.state === 'claimed';
+      const isBefore = request.record === 'reversal' && (await store.read?.(key))?.state !== 'settled';
       if (!isBefore) return store.claim(key, request);
       const settle = async () => {
         const reply = await store.claim(key, request);
@@ -202,7 +239,10 @@ function claimLate(store: CallbackStore): CallbackStore {
 /** `store` with claims of what was given back whose methods are partly replaced. */
 function withReversal(store: CallbackStore, change: (claim: Claim) => Partial<Claim>): CallbackStore {
   const changed = withLease(store, change);
-  return { ...store, claim: (key, request) => (isReversalKey(key) ? changed : store).claim(key, request) };
+  return {
+    ...store,
+    claim: (key, request) => (request.record === 'reversal' ? changed : store).claim(key, request),
+  };
 }
 
 /** `store` with leases whose methods are partly replaced. */

@@ -4,6 +4,7 @@ import {
   type CallbackStore,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
+import { modelSqlStore, type SqlFault } from './model-sql.js';
 import { Connection, type Ends } from './network.js';
 import { reversingService } from '../support/helpers/reversing.js';
 import { times } from './promises.js';
@@ -14,7 +15,11 @@ export interface Fault {
   readonly client?: (client: Connection['client']) => Connection['client'];
   readonly store?: (store: CallbackStore) => CallbackStore;
   readonly receive?: (receive: Receive, handler: Handler) => Receive;
+  readonly sql?: SqlFault;
 }
+
+/** Begins every key of the store. */
+export const keyPrefix = 'transfer-callbacks:';
 
 export type Receive = TransferCallbackReceiver['receive'];
 export type Handler = (callback: unknown, context: { source: string; signal?: AbortSignal }) => Promise<void>;
@@ -31,6 +36,8 @@ export interface Surroundings extends Ends {
   readonly fault: Fault;
   /** Whether the receiver takes reversals. */
   readonly takesReversals: boolean;
+  /** Whether the store undoes the writes of a handler with its claim. */
+  readonly isTransactional: boolean;
   handle: Handler;
   /** The receiver logs that a callback may have been handled twice. */
   overlapIsReported(): void;
@@ -48,13 +55,15 @@ export class Process implements TimerOwner {
   #history = 0;
 
   constructor(name: string, surroundings: Surroundings) {
-    const { clock, histories, inFlightWaitMs, anyOrder, fault, takesReversals, handle } = surroundings;
+    const { clock, histories, inFlightWaitMs, anyOrder, fault, takesReversals, isTransactional, handle } = surroundings;
     this.name = name;
     this.#clock = clock;
     this.#histories = histories;
     this.connection = new Connection(name, surroundings, anyOrder);
     const { client } = this.connection;
-    const store = redisStore(fault.client?.(client) ?? client);
+    const store = isTransactional
+      ? modelSqlStore(client, keyPrefix, fault.sql)
+      : redisStore(fault.client?.(client) ?? client);
     const receiver = transferCallbackReceiver({
       ...times,
       inFlightWaitMs,

@@ -12,6 +12,7 @@ export const promises = {
   absorbing: 'Success is absorbing: a settled record is not undone.',
   processed: '`processed` only after the own handler has succeeded.',
   duplicate: '`duplicate` only after a handler has succeeded.',
+  refunded: 'A failure or a reversal is `duplicate` only after one of them was handled.',
   inProgress: '`in_progress` only after the whole wait.',
   inTime: 'Every delivery ends, and in time.',
   once: 'The handler succeeds twice only after a crash or a lapsed lease.',
@@ -65,8 +66,6 @@ export class Watch {
   /** Handlers that began although a late success was recorded between the claim and its reply. */
   readonly overtakenStarts: string[] = [];
   readonly #inFlightWaitMs: number;
-  /** How long a reversal of a success pauses. */
-  readonly #announcedMs: number;
   /** Deliveries that lost their claim, or their process, before their success was recorded. */
   readonly #letGo = new Set<string>();
   readonly #recorded = new Set<string>();
@@ -79,9 +78,8 @@ export class Watch {
   #isReported = false;
   #hasCrashed = false;
 
-  constructor(inFlightWaitMs: number, isTransactional: boolean) {
+  constructor(inFlightWaitMs: number) {
     this.#inFlightWaitMs = inFlightWaitMs;
-    this.#announcedMs = isTransactional ? times.storeTimeoutMs + timersMs : 0;
   }
 
   /** What the judgement of the rest of the schedule depends on. */
@@ -136,12 +134,12 @@ export class Watch {
 
   commandRan(
     { token, words }: Command,
-    before: StoredRecord | undefined,
-    after: StoredRecord | undefined,
+    key: string,
+    [before, after]: readonly [StoredRecord | undefined, StoredRecord | undefined],
     running: string[],
   ): void {
     const claim = claimToken(before);
-    if (words.some(isReversalKey) && isSettled(after)) this.#isReversalRecorded = true;
+    if (isReversalKey(key) && isSettled(after)) this.#isReversalRecorded = true;
     if (before !== undefined && isSettled(before) && !isSettled(after)) {
       this.break('absorbing', `Redis held ${show(before)}, and now holds ${show(after)}.`);
     }
@@ -156,8 +154,7 @@ export class Watch {
 
   /** The process reads a reply. */
   replyRead({ token, reply, words }: Command): void {
-    const isClaim = words.some((word) => word.toUpperCase() === 'NX');
-    if (token !== undefined && isClaim && reply === 'OK') this.#known.add(token);
+    if (token !== undefined && isClaim(words) && reply === 'OK') this.#known.add(token);
   }
 
   commandLost({ token }: Command): void {
@@ -187,14 +184,16 @@ export class Watch {
     const hasSucceeded = this.successes.includes(name);
     if (outcome === 'processed' && !hasSucceeded) this.break('processed', `${name} is processed.`);
     if (outcome === 'duplicate' && this.successes.length === 0) this.break('duplicate', `${name} is a duplicate.`);
+    if (outcome === 'duplicate' && status !== 'SUCCESS' && this.#givenBack.size === 0) {
+      this.break('refunded', `${name} is a duplicate.`);
+    }
     if (outcome === 'in_progress' && now - startedAt < this.#inFlightWaitMs) {
       this.break('inProgress', `${name} has waited for ${now - startedAt} ms.`);
     }
     if (!isTimed) return;
     const { storeTimeoutMs, handlerTimeoutMs } = times;
     const claimedMs = (handlerBeganAt ?? now) - startedAt;
-    const pausedMs = status === 'REVERSED' ? this.#announcedMs : 0;
-    if (claimedMs > this.#inFlightWaitMs + storeTimeoutMs + timersMs + pausedMs) {
+    if (claimedMs > this.#inFlightWaitMs + storeTimeoutMs + timersMs) {
       this.break('inTime', `${name} took ${claimedMs} ms until its claim was decided.`);
     }
     const handledMs = now - (handlerBeganAt ?? now);
@@ -223,6 +222,11 @@ export class Watch {
       `One more attempt, ${name}, a lease later and on a healthy network, ends as ${outcome ?? 'nothing'}.`,
     );
   }
+}
+
+/** Whether a command claims a record. */
+export function isClaim(words: readonly string[]): boolean {
+  return words[0] === 'INSERT' || words.some((word) => word.toUpperCase() === 'NX');
 }
 
 /** The token of a claim, if that is what Redis holds. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { expectPromisesKept, explore, toText } from './explore.js';
+import { expectPromisesKept, explore, play, toText } from './explore.js';
 import type { PlantedFault } from './planted-faults.js';
 import { promises } from './promises.js';
 import type { Situation } from './situations.js';
@@ -11,8 +11,11 @@ export async function expectEverySchedule(situation: Situation): Promise<void> {
   expect(schedules).toBeGreaterThan(0);
 }
 
-/** Expects that a search finds a schedule in which the planted fault breaks its promise. */
-export async function expectFound({ situation, fault, promise, isDeep = false }: PlantedFault): Promise<void> {
-  const { violation } = await explore(situation, { fault, isBreadthFirst: !isDeep });
+/** Expects that the planted fault breaks its promise in the schedule that is written down, or that a search finds one. */
+export async function expectFound({ situation, fault, promise, schedule }: PlantedFault): Promise<void> {
+  if (schedule !== undefined) expect((await play(situation, schedule)).violation).toBeUndefined();
+  const { violation } = await (schedule === undefined
+    ? explore(situation, { fault, isBreadthFirst: true })
+    : play(situation, schedule, fault));
   expect(violation === undefined ? 'No promise is broken.' : toText(violation)).toContain(promises[promise]);
 }

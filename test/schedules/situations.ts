@@ -124,12 +124,17 @@ export const endedInATransaction: Situation = {
   budget: { recordEnds: 1 },
 };
 
-export const staleLook: Situation = {
-  ...endedInATransaction,
-  // A claim of such a store may queue for as long as a call may take.
-  inFlightWaitMs: 3 * times.storeTimeoutMs,
-  title: 'a success, a reversal and a failure on a transactional store, a record that ends, 1 delay',
-  budget: { recordEnds: 1, delays: 1 },
+export const reversalInATransaction: Situation = {
+  title: 'a success and a reversal on a transactional store, a handler that fails',
+  deliveries: [success, reversal],
+  isTransactional: true,
+  budget: { failures: 1 },
+};
+
+export const failureAndReversalInATransaction: Situation = {
+  ...failureAndReversal,
+  title: 'a failure and a reversal on a transactional store, a handler that fails',
+  isTransactional: true,
 };
 
 /** Those that each run of the tests follows to their ends. */
@@ -146,6 +151,8 @@ export const everyRun: readonly Situation[] = [
   endedSuccessAndFailure,
   deadReversal,
   endedInATransaction,
+  reversalInATransaction,
+  failureAndReversalInATransaction,
 ];
 
 /** Those of them with one delay more, once a week: each takes five to ten times as long. */
@@ -187,7 +194,13 @@ export const longRuns: readonly Situation[] = [
     title: 'a failure and a reversal, a handler that fails, 1 delay',
     budget: { failures: 1, delays: 1 },
   },
-  staleLook,
+  {
+    ...endedInATransaction,
+    title: 'a success, a reversal and a failure on a transactional store, a record that ends, 1 delay',
+    // A claim of such a store may queue for as long as a call may take.
+    inFlightWaitMs: 3 * times.storeTimeoutMs,
+    budget: { recordEnds: 1, delays: 1 },
+  },
   {
     ...endedInATransaction,
     title: 'a success and two reversals on a transactional store, a handler that fails, a record that ends',

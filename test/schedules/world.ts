@@ -1,26 +1,20 @@
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { announced, type Status } from '../support/helpers/reversing.js';
 import { noBudget, type Budget, type Choice } from './choice.js';
-import { Deliveries, hasStarted, type PlannedDelivery } from './deliveries.js';
+import { Deliveries, type PlannedDelivery } from './deliveries.js';
 import { Handlers } from './handlers.js';
 import { Mishaps } from './mishaps.js';
-import { isAnnouncementKey, isReversalKey, ModelRedis, type StoredRecord } from './model-redis.js';
+import { isReversalKey, ModelRedis, type StoredRecord } from './model-redis.js';
+import { ModelSql } from './model-sql.js';
 import type { Command } from './network.js';
 import { Process, type Fault, type Handler, type Histories, type Surroundings } from './process.js';
 import { claimToken, times, Watch } from './promises.js';
 import type { Situation } from './situations.js';
 import { VirtualClock } from './virtual-clock.js';
 
-/** As long as no success is late, Redis keeps what a transactional store keeps. */
-function asTransactional(fault: Fault): Fault {
-  return { ...fault, store: (store) => ({ ...(fault.store?.(store) ?? store), transactional: true }) };
-}
-
-/** Begins every key of the store. */
-const keyPrefix = 'transfer-callbacks:';
 const documented = transferSucceeded({ id: 'x', externalId: 'e' });
 
-/** Some processes, one Redis and one transfer, where nothing happens but what is chosen. */
+/** Some processes, one database and one transfer, where nothing happens but what is chosen. */
 export class World implements Surroundings {
   readonly clock = new VirtualClock();
   readonly watch: Watch;
@@ -30,8 +24,8 @@ export class World implements Surroundings {
   readonly anyOrder: boolean;
   readonly takesReversals: boolean;
   readonly handle: Handler;
-  readonly #isTransactional: boolean;
-  readonly #redis = new ModelRedis();
+  readonly isTransactional: boolean;
+  readonly #database: ModelRedis | ModelSql;
   readonly #processes = new Map<string, Process>();
   readonly #deliveries = new Deliveries();
   readonly #handlers: Handlers;
@@ -42,18 +36,19 @@ export class World implements Surroundings {
 
   constructor(situation: Situation, fault: Fault, histories: Histories) {
     const { deliveries, inFlightWaitMs = 50, anyOrder = false, budget } = situation;
-    this.fault = situation.isTransactional ? asTransactional(fault) : fault;
+    this.fault = fault;
     this.histories = histories;
-    this.#isTransactional = situation.isTransactional === true;
+    this.isTransactional = situation.isTransactional === true;
+    this.#database = this.isTransactional ? new ModelSql() : new ModelRedis();
     this.inFlightWaitMs = inFlightWaitMs;
     this.anyOrder = anyOrder;
     this.takesReversals = deliveries.some(({ status }) => status === 'REVERSED');
     this.#budget = { ...noBudget, ...budget };
-    this.watch = new Watch(inFlightWaitMs, this.#isTransactional);
+    this.watch = new Watch(inFlightWaitMs);
     this.#handlers = new Handlers({
       clock: this.clock,
       watch: this.watch,
-      redis: this.#redis,
+      database: this.#database,
       deliveries: this.#deliveries,
       remark: (text) => void this.#remarks.push(text),
     });
@@ -71,10 +66,11 @@ export class World implements Surroundings {
 
   /** All that decides what can still happen, and how it is judged. */
   fingerprint(): string {
-    const records = [...this.#redis.records].map(([key, { value, expiresAt }]) => `${key} ${value} ${expiresAt}`);
+    const records = [...this.#database.records].map(([key, { value, expiresAt }]) => `${key} ${value} ${expiresAt}`);
     const processes = [...this.#processes.values()].map((process) => process.fingerprint());
     const budget = Object.values(this.#budget).join();
-    return [this.clock.now, ...records.sort(), ...processes, budget, this.watch.fingerprint()].join('|');
+    const all = [...records.sort(), this.#database.fingerprint(), ...processes, budget, this.watch.fingerprint()];
+    return [this.clock.now, ...all].join('|');
   }
 
   /** What can happen next. The first choice leads on without any mishap. */
@@ -131,10 +127,15 @@ export class World implements Surroundings {
   }
 
   runCommand(command: Command): unknown {
-    const key = command.words.find((word) => word.startsWith(keyPrefix)) ?? '';
-    const before = this.#redis.records.get(key);
-    const reply = this.#redis.run(command.words, this.clock.now);
-    this.watch.commandRan(command, before, this.#redis.records.get(key), this.#handlers.names);
+    const { records } = this.#database;
+    const before = new Map(records);
+    const reply = this.#database.run(command.words, this.clock.now);
+    const changed = [...new Set([...before.keys(), ...records.keys()])].filter(
+      (key) => before.get(key) !== records.get(key),
+    );
+    for (const key of changed) {
+      this.watch.commandRan(command, key, [before.get(key), records.get(key)], this.#handlers.names);
+    }
     return reply;
   }
 
@@ -192,7 +193,7 @@ export class World implements Surroundings {
 
   /** The next time at which something happens by itself: a timer, a lease that lapses, a delivery that arrives. */
   #nextDueAt(): number {
-    const claims = [...this.#redis.records.values()].filter((record) => claimToken(record) !== undefined);
+    const claims = [...this.#database.records.values()].filter((record) => claimToken(record) !== undefined);
     const lapseAt = claims.map(({ expiresAt }) => expiresAt);
     return Math.min(this.clock.nextDueAt(), ...lapseAt, this.#deliveries.nextArrivalAt(this.clock.now));
   }
@@ -212,38 +213,23 @@ export class World implements Surroundings {
   }
 
   /**
-   * A settled record expires, or a person forgets it. That of a success may be old. A transactional store writes that
-   * of what was given back, and the announcement, within the deliveries of the schedule, and keeps them for longer.
+   * A settled record expires, or a person forgets it.
    */
   #recordEnds(): Choice[] {
     if (this.#budget.recordEnds === 0) return [];
-    const settled = [...this.#redis.records].filter(([, record]) => claimToken(record) === undefined);
-    const mayEnd = settled.filter(
-      ([key, { value }]) => !isAnnouncementKey(key) && (this.#mayAllEnd || value.includes('["SUCCESS"')),
-    );
-    return mayEnd.map(([key]) => ({
+    const settled = [...this.#database.records].filter(([, record]) => claimToken(record) === undefined);
+    return settled.map(([key]) => ({
       take: () => {
         this.#budget.recordEnds -= 1;
-        this.#redis.records.delete(key);
+        this.#database.records.delete(key);
         this.watch.recordEnds(isReversalKey(key));
       },
       describe: () => `the record of the ${isReversalKey(key) ? 'reversal' : 'transfer'} expires, or is forgotten`,
     }));
   }
 
-  /** Whether the store is not transactional, or each delivery has ended, or waits for its handler. */
-  get #mayAllEnd(): boolean {
-    const running = this.#handlers.names;
-    return (
-      !this.#isTransactional ||
-      this.#deliveries.all.every(
-        (each) => !hasStarted(each) || each.outcome !== undefined || running.includes(each.name),
-      )
-    );
-  }
-
   #lapse(): void {
-    for (const record of this.#redis.lapse(this.clock.now)) this.#noteLapse(record);
+    for (const record of this.#database.lapse(this.clock.now)) this.#noteLapse(record);
   }
 
   #noteLapse(record: StoredRecord): void {

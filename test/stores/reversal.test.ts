@@ -1,9 +1,7 @@
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Pool } from 'pg';
 import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
-import { toReversalKey } from '../../src/core/callback.js';
 import { later } from '../core/support.js';
-import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
 import { startPostgres } from '../support/servers/postgres.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
@@ -23,8 +21,6 @@ const stores: [string, () => Store][] = [
   ['redisStore', () => redisStore(redis.redis)],
   ['pgStore', () => pgStore(pool)],
 ];
-
-const why = { by: 'ana@example.com', reason: 'a test' };
 
 /** Ends a record as its expiry does. */
 async function expire(store: Store, key: string): Promise<void> {
@@ -126,8 +122,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     });
     await receive('SUCCESS');
     const reversing = receive('REVERSED');
-    const key = await toReversalKey(id);
-    await vi.waitUntil(async () => (await store.read?.(key))?.state === 'claimed');
+    await vi.waitUntil(async () => (await store.read?.(id, 'reversal'))?.state === 'claimed');
     await expire(store, id);
     expect(await receive('REVERSED')).toBe('in_progress');
     expect(await receive('FAILED')).toBe('in_progress');
@@ -201,53 +196,6 @@ describe.each(stores)('on %s', (_name, makeStore) => {
       });
     }
   });
-
-  test('forget takes the record that was seen, and logs which one stays', async () => {
-    const logger = recordingLogger();
-    const { receiver, ran, receive } = setUp({ logger });
-    for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
-    const fingerprintOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
-    expect(await receiver.forget(id, { settled: fingerprintOf('FAILED'), ...why })).toBe(false);
-    expect(await receiver.forget(id, { settled: fingerprintOf('SUCCESS'), ...why })).toBe(true);
-    expect(logger.lines.at(-1)?.details).toMatchObject({
-      id,
-      settled: { status: 'SUCCESS' },
-      stays: { status: 'REVERSED' },
-    });
-    expect(await receive('REVERSED')).toBe('duplicate');
-    expect(await receive('SUCCESS')).toBe('processed');
-    expect(await receiver.forget(id, { settled: fingerprintOf('REVERSED'), ...why })).toBe(true);
-    expect(logger.lines.at(-1)?.details).toMatchObject({
-      settled: { status: 'REVERSED' },
-      stays: { status: 'SUCCESS' },
-    });
-    expect(await receive('REVERSED')).toBe('processed');
-    expect(ran).toHaveLength(4);
-  });
-
-  test('a failure is handled once both the success and its reversal are forgotten', async () => {
-    const { receiver, ran, receive } = setUp({ logger: recordingLogger() });
-    for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
-    for (const status of ['SUCCESS', 'REVERSED'] as const) {
-      const settled = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
-      expect(await receiver.forget(id, { settled, ...why })).toBe(true);
-    }
-    expect(await receive('FAILED')).toBe('processed');
-    expect(ran).toHaveLength(3);
-  });
-
-  test('a reversal that came first is handled again once it is forgotten', async () => {
-    const logger = recordingLogger();
-    const { receiver, receive } = setUp({ logger });
-    await receive('REVERSED');
-    const record = await receiver.inspect(id);
-    if (record.state !== 'settled') expect.fail(record.state);
-    expect(record.reversal).toMatchObject({ state: 'settled', fingerprint: record.fingerprint });
-    expect(await receiver.forget(id, { settled: record.fingerprint, ...why })).toBe(true);
-    expect(logger.lines.at(-1)?.details).not.toHaveProperty('stays');
-    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
-    expect(await receive('REVERSED')).toBe('processed');
-  });
 });
 
 test.each(stores.slice(0, 2))(
@@ -276,7 +224,7 @@ test.each(stores.slice(0, 2))(
     await vi.waitUntil(async () => (await store.read?.(id))?.state === 'claimed');
     await vi.waitUntil(async () => (await store.read?.(id))?.state === 'free');
     const reversing = receive('REVERSED');
-    await vi.waitUntil(async () => (await store.read?.(await toReversalKey(id)))?.state === 'claimed');
+    await vi.waitUntil(async () => (await store.read?.(id, 'reversal'))?.state === 'claimed');
     pays.resolve();
     expect(await paying).toMatchObject({ outcome: 'processed', overlapped: true });
     expect(await receive('REVERSED')).toBe('in_progress');

@@ -50,3 +50,15 @@ export const lateWrite = "a late holder's write is not kept beside that of the n
 export const failureSwallowed = 'a handler that swallows a failed statement is not settled without its write';
 export const rolledBack = 'a handler that rolls its transaction back is not settled without its write';
 export const deadlockSwallowed = 'a handler that swallows a deadlock is not settled without its write';
+export const refundApart = 'the refund of a settled transfer has a record of its own, and settles with its own facts';
+export const refundReleased = 'a refund that is released can be claimed again, and settles alone';
+export const refundsRead = 'read and forget tell the record of a refund from the record of its transfer';
+export const fiftyBoth =
+  'of fifty concurrent claims of both records exactly one is granted, also if it is sent twice, and holds both';
+export const transferSettledFirst =
+  'a claim of both records is refused if the transfer is settled, and leaves the refund free';
+export const refundSettledFirst =
+  'a claim of both records is refused if the refund is settled, and leaves the transfer free';
+export const bothExclude = 'while a transfer is held, neither its refund nor both are granted, and the other way round';
+export const bothLapse = 'a claim of both records that lapses frees both';
+export const bothEnded = 'a claim of both records is granted once both records have ended';

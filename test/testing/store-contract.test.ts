@@ -8,13 +8,14 @@ import { brokenLeases } from './broken-leases.js';
 import { brokenPairs } from './broken-processes.js';
 import { brokenReads } from './broken-reads.js';
 import { brokenRecords } from './broken-records.js';
+import { brokenRefunds, claimingBoth } from './broken-refunds.js';
 import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
 import { brokenSettling } from './broken-settling.js';
 import { brokenTransactions } from './broken-transactions.js';
 import { changedStore } from './changed-stores.js';
 import { lasts } from './check-titles.js';
 
-const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling, ...brokenRecords];
+const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling, ...brokenRecords, ...brokenRefunds];
 const brokenInspections = [...brokenReads, ...brokenForgets];
 
 const own = startRedisForFile();
@@ -85,8 +86,8 @@ async function besideBusyLoop<T>(blockedMs: number, work: () => Promise<T>): Pro
 function laconic(store: Required<Omit<CallbackStore, 'check'>>): CallbackStore {
   return {
     ...store,
-    async read(key) {
-      const record = await store.read(key);
+    async read(key, name) {
+      const record = await store.read(key, name);
       return record.state === 'settled'
         ? { state: 'settled', fingerprint: record.fingerprint }
         : { state: record.state };
@@ -111,6 +112,7 @@ describe('the store contract accepts', () => {
     ['a store that shows no more than it must', () => laconic(redisStore(own.redis))],
     ['the Redis store, behind changes that change nothing', () => changedRedisStore(own.redis, {})],
     ['a store that requires `event` and `externalId`', () => requiring(memoryStore())],
+    ['a store whose claims may have both records', () => claimingBoth()],
   ])('every check accepts %s', async (_name, make) => {
     expect(await faultsFound(make())).toEqual([]);
   });

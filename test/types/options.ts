@@ -5,6 +5,7 @@ import {
   RetryLater,
   transferCallbackHandler,
   transferCallbackListener,
+  hmacSignature,
   transferCallbackReceiver,
   transferCallbackRouter,
   urlToken,
@@ -14,6 +15,7 @@ import {
   type TransferCallback,
   type TransferCallbackOptions,
 } from 'transfer-callbacks';
+import { defineService } from 'transfer-callbacks/client';
 import type { Request } from 'express';
 import { pino } from 'pino';
 import type { HttpOptions } from '../../src/http/options.js';
@@ -24,12 +26,11 @@ const onFailed = async (): Promise<void> => {
   await Promise.resolve();
 };
 
-// Every option but `verify` may be given as undefined, so that a value which may be missing needs no condition.
+// Most options may be given as undefined, so that a value which may be missing needs no condition.
 transferCallbackRouter({
   store,
   onSuccess,
   onFailed,
-  confirm: undefined,
   inFlightWaitMs: undefined,
   leaseMs: undefined,
   handlerTimeoutMs: undefined,
@@ -128,3 +129,13 @@ transferCallbackRouter({ store, onSuccess, onFailed, bodyLimitBytes: '100kb' });
 memoryStore({ maxEntries: '1000' });
 // @ts-expect-error -- the unit is in the name.
 new RetryLater('Not now.', { retryAfter: 30 });
+
+// @ts-expect-error -- the documented service has no verifier: an unknown name must not mean that one.
+transferCallbackReceiver({ store, onSuccess, onFailed, service: undefined });
+// @ts-expect-error -- as above.
+transferCallbackReceiver({ store, onSuccess, onFailed, confirm: undefined });
+transferCallbackReceiver({ store, onSuccess, onFailed, confirm: false });
+// @ts-expect-error -- an old request that is sent again would be accepted.
+hmacSignature({ header: 'x-signature', secrets: 'a-secret-of-a-test', timestamp: undefined });
+// @ts-expect-error -- every payload would fit.
+defineService({ payload: undefined, read: () => ({ state: 'a' }), states: { a: 'SUCCESS', b: 'FAILED' } });

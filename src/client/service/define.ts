@@ -32,7 +32,7 @@ export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S exte
    * `invalid`, so the schema must also accept the events that `read` ignores.
    * @default none: the argument of `read` is `any`
    */
-  payload?: StandardSchema<P> | undefined;
+  payload?: StandardSchema<P>;
   /**
    * Reads a callback, and the result of `query`. Returns the transfer, with any other field that the handlers need, or
    * `{ ignored: name }` for an event that is none of your transfers. Such an event is acknowledged, and no handler
@@ -160,7 +160,7 @@ export function defineService<
   const service: PayoutService = {
     readCallback: (given) => readPayload(given, definition),
     meanings: new Set(Object.values(states)),
-    verify,
+    ...('verify' in options && { verify }),
   };
   const queryCallback = query && makeQuery(options, query);
   const whole =
@@ -175,7 +175,8 @@ function checkOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States
 ): void {
   onlyKnownOptions(options, optionNames);
   const { payload, read, states, query, baseUrl, timeoutMs, fetch } = options;
-  if (payload !== undefined) requireSchema('payload', payload);
+  // A schema that a circular import has not made yet must not mean that every payload fits.
+  if ('payload' in options) requireSchema('payload', payload);
   requireFunction('read', read, readExample);
   requireStates(states);
   // A `verify` without a value must not mean that every sender is trusted.
@@ -214,7 +215,7 @@ function makeQuery(
     signal.throwIfAborted();
     // A `query` that uses its own `fetch` has no signal, and may never finish.
     return withDeadline(deadlineSignal(maxTimerMs, signal), async (deadline) => {
-      const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline);
+      const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline, id);
       const found = await callQuery(() => query(id, requests.get), requests);
       if (found === undefined) throw notKnown(requests);
       return found;

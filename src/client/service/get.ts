@@ -15,13 +15,16 @@ export class QueryRequests {
   readonly #common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>;
   readonly #baseUrl: string;
   readonly #signal: AbortSignal;
+  readonly #id: string;
   /** Whether a response could be used. A later error of the query is no fault of the service. */
   hasResponse = false;
 
-  constructor(common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>, baseUrl: string, signal: AbortSignal) {
+  /** `id` is the id of the transfer: errors may show it. */
+  constructor(common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>, baseUrl: string, signal: AbortSignal, id: string) {
     this.#common = common;
     this.#baseUrl = baseUrl;
     this.#signal = signal;
+    this.#id = id;
   }
 
   readonly get: Get = (url, headers = {}) => {
@@ -33,7 +36,8 @@ export class QueryRequests {
 
   async #send(url: string, headers: Readonly<Record<string, string>>): Promise<unknown> {
     requireStrings(headers);
-    const own = { baseUrl: this.#toUrl(url), headers, secrets: findSecrets(headers), isDefined: true };
+    const whole = this.#toUrl(url);
+    const own = { baseUrl: whole, headers, secrets: findSecrets(whole, headers, this.#id), isDefined: true };
     const access = { ...this.#common, ...own };
     const result = await sendWithRetries(access, '', this.#signal);
     this.#signal.throwIfAborted();
@@ -66,7 +70,19 @@ function requireStrings(headers: Readonly<Record<string, string>>): void {
   throw new TransferClientError('INVALID_ARGUMENT', `${message} Nothing was sent.`);
 }
 
-/** Each word of a header, such as that after `Bearer`, may be a secret. A short word is rarely a secret. */
-function findSecrets(headers: Readonly<Record<string, string>>): readonly string[] {
-  return Object.values(headers).flatMap((value) => value.split(' ').filter((word) => word.length >= 8));
+/**
+ * Returns what may be a secret: each word of a header, such as the one after `Bearer`, and each value in the query of
+ * the URL, as it is and as it is written there. A short word is rarely a secret. The longest is the first, because one
+ * may begin with another.
+ */
+function findSecrets(url: string, headers: Readonly<Record<string, string>>, id: string): readonly string[] {
+  const { search, searchParams } = new URL(url);
+  const written = search
+    .slice(1)
+    .split('&')
+    .map((pair) => pair.slice(pair.indexOf('=') + 1));
+  const words = Object.values(headers).flatMap((value) => value.split(/\s+/));
+  return [...words, ...searchParams.values(), ...written]
+    .filter((word) => word.length >= 8 && word !== id && word !== encodeURIComponent(id))
+    .sort((one, other) => other.length - one.length);
 }

@@ -56,9 +56,9 @@ interface Requests {
    */
   createTransfer<T = unknown>(request: TransferRequest, options?: CreateOptions<T>): Promise<T>;
   /**
-   * Reads a transfer by the service's id or your own (service §4.2): 1 to 255 characters, not `.` or `..`, without
-   * slash, backslash, ?, #, % or control characters. Sends up to 3 requests, with jittered backoff, while the service
-   * cannot be reached or responds with 5xx or 429.
+   * Reads a transfer by the service's id or your own (service §4.2): 1 to 255 characters, not `.` or `..`, without a
+   * blank at an end, slash, backslash, ?, #, % or control characters. Sends up to 3 requests, with jittered backoff,
+   * while the service cannot be reached or responds with 5xx or 429.
    */
   getTransaction(idOrExternalId: string, options?: { signal?: AbortSignal | undefined }): Promise<Transaction>;
 }

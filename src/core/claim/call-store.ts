@@ -8,6 +8,12 @@ import type { StoreRules } from './rules.js';
 /** A request of the receiver. It always has the times that are optional for other callers. */
 export type TimedRequest = ClaimRequest & Required<Pick<ClaimRequest, 'timeoutMs' | 'queueMs'>>;
 
+/** What a claim is about: the key of a callback, and its id, which names it in log lines and traces. */
+export interface Claimed {
+  readonly key: string;
+  readonly id: string;
+}
+
 /**
  * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateValue`
  * gets what the call resolves with after that. A call with a name is traced.
@@ -23,12 +29,12 @@ export function callStore<T>(
 }
 
 /**
- * Claims a callback. A claim that is granted too late is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED,
- * or as the store does.
+ * Makes one claim. If it is granted too late, it is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED, or as
+ * the store does.
  */
-export function claimCallback<Tx>(
+export function claimRecord<Tx>(
   store: CallbackStore<Tx>,
-  { key, id }: { readonly key: string; readonly id: string },
+  { key, id }: Claimed,
   request: TimedRequest,
   { queues }: StoreRules,
 ): Promise<ClaimReply<Tx>> {
@@ -45,10 +51,14 @@ export function claimCallback<Tx>(
   );
 }
 
+/** Releases a claim. Rejects with STORE_TIMEOUT, or as the store does. */
+export function release<Tx>(claim: Claim<Tx>, id: string, { token, timeoutMs }: TimedRequest): Promise<void> {
+  return callStore(timeoutMs, () => claim.release(), { method: 'release', token, id });
+}
+
 /** Frees a callback whose claim no delivery holds, so that it does not block the next attempt. Never throws. */
-export function releaseUnheld<Tx>(claim: Claim<Tx>, id: string, { token, timeoutMs }: TimedRequest): void {
-  const released = callStore(timeoutMs, () => claim.release(), { method: 'release', token, id });
-  released.catch(() => undefined); // If this fails, the lease expires.
+export function releaseUnheld<Tx>(claim: Claim<Tx>, id: string, request: TimedRequest): void {
+  release(claim, id, request).catch(() => undefined); // If this fails, the lease expires.
 }
 
 function lateError(ms: number): TransferCallbackError {

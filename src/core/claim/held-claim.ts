@@ -7,7 +7,8 @@ import { maxHandlerTimeouts, renewalsPerLease } from '../options.js';
 import type { Ending } from '../outcomes.js';
 import type { Claim } from '../store.js';
 import type { StoreCall } from '../trace.js';
-import { callStore, claimCallback, releaseUnheld, type TimedRequest } from './call-store.js';
+import { callStore, releaseUnheld, type TimedRequest } from './call-store.js';
+import { claimCallback } from './claim-callback.js';
 import type { Line } from './line.js';
 import type { ClaimParts } from './parts.js';
 

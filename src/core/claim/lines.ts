@@ -2,8 +2,10 @@ import { toReason } from '../../lib/errors.js';
 import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
+import { isReversalOf } from '../facts.js';
 import type { Claim, ClaimReply } from '../store.js';
-import { callStore, claimCallback, releaseUnheld, type TimedRequest } from './call-store.js';
+import { callStore, releaseUnheld, type TimedRequest } from './call-store.js';
+import { claimCallback } from './claim-callback.js';
 import { HeldClaim } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
 import type { ClaimParts } from './parts.js';
@@ -16,6 +18,8 @@ import type { ClaimParts } from './parts.js';
 export class Lines<Tx> {
   readonly #parts: ClaimParts<Tx>;
   readonly #lines = new PassingEntries<Line>();
+  /** The lines of failures and reversals, of which one refunds a transfer. They learn of other records. */
+  readonly #refunds = new PassingEntries<Line>();
   #isClosed = false;
 
   constructor(parts: ClaimParts<Tx>) {
@@ -28,38 +32,52 @@ export class Lines<Tx> {
 
   /**
    * Claims the callback of a delivery, and tells the delivery when it begins to wait for another one that holds the
-   * claim. A reversal may also claim a key of its own. Never rejects.
+   * claim. A refund claims `both` records, or that of the refund alone if it reverses a success. Never rejects.
    */
-  claim(
-    delivery: Delivery,
-    key = delivery.key,
-    waitMs = this.#parts.options.inFlightWaitMs,
-  ): Promise<HeldClaim<Tx> | LineEnd> {
-    const waitEndsAt = performance.now() + waitMs;
-    const line = this.#lines.get(key);
+  claim(delivery: Delivery, record?: 'both'): Promise<HeldClaim<Tx> | LineEnd> {
+    return this.#claim(delivery, record, performance.now() + this.#parts.options.inFlightWaitMs);
+  }
+
+  #claim(delivery: Delivery, record: 'both' | undefined, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+    const lines = record === undefined ? this.#lines : this.#refunds;
+    const line = lines.get(delivery.key);
     return line === undefined
-      ? this.#ask(delivery, new Line(key, delivery.id, this.#lines), waitEndsAt)
-      : this.#waitAndAsk(delivery, line, waitEndsAt);
+      ? this.#ask(delivery, record, new Line(delivery.key, delivery.id, lines), waitEndsAt)
+      : this.#waitAndAsk(delivery, record, line, waitEndsAt);
   }
 
   /** Ends every wait with `closing`, and every later claim too. */
   close(): void {
     this.#isClosed = true;
-    for (const line of this.#lines.values()) line.tell({ state: 'closing' });
+    for (const line of [...this.#lines.values(), ...this.#refunds.values()]) line.tell({ state: 'closing' });
   }
 
-  async #waitAndAsk(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+  async #waitAndAsk(
+    delivery: Delivery,
+    record: 'both' | undefined,
+    line: Line,
+    waitEndsAt: number,
+  ): Promise<HeldClaim<Tx> | LineEnd> {
     delivery.beginWait();
     const result = await line.wait(waitEndsAt - performance.now());
-    if (result !== undefined) return result;
-    return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, line, waitEndsAt) : leave(line);
+    if (result === undefined) {
+      return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, record, line, waitEndsAt) : leave(line);
+    }
+    // A failure has learned of the success that this reverses.
+    const isReversal = result.state === 'settled' && isReversalOf(result.fingerprint, delivery.fingerprint);
+    return isReversal ? this.#claim(delivery, record, waitEndsAt) : result;
   }
 
   /** Asks the store, and again while another process holds the claim. */
-  async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+  async #ask(
+    delivery: Delivery,
+    record: 'both' | undefined,
+    line: Line,
+    waitEndsAt: number,
+  ): Promise<HeldClaim<Tx> | LineEnd> {
     const { options, rules } = this.#parts;
     while (!this.#isClosed) {
-      const request = this.#toRequest(delivery, waitEndsAt - performance.now());
+      const request = this.#toRequest(delivery, record, waitEndsAt - performance.now());
       const askedAt = line.beginAsking();
       let reply: ClaimReply<Tx>;
       try {
@@ -88,10 +106,15 @@ export class Lines<Tx> {
     return this.#isClosed ? claim.release().then(() => ({ state: 'closing' })) : claim;
   }
 
-  #toRequest({ name, fingerprint, event, type, externalId }: Delivery, leftMs: number): TimedRequest {
+  #toRequest(
+    { name, fingerprint, event, type, externalId }: Delivery,
+    record: 'both' | undefined,
+    leftMs: number,
+  ): TimedRequest {
     const { leaseMs, retentionMs, storeTimeoutMs, handlerTimeoutMs } = this.#parts.options;
     return {
       token: name,
+      ...(record !== undefined && { record }),
       fingerprint,
       leaseMs,
       retentionMs,

@@ -10,13 +10,16 @@ export interface StoreRules {
    * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works.
    */
   readonly undoesWrites: boolean;
+  /** Whether one claim may have the record of a transfer and that of its refund. */
+  readonly claimsBoth: boolean;
   /** Whether a claim queues for a connection before it begins, for up to `queueMs` of its request. */
   readonly queues: boolean;
 }
 
-export function rulesOf({ transactional }: CallbackStore<unknown>, leaseMs: number): StoreRules {
+export function rulesOf({ transactional, claimsBoth }: CallbackStore<unknown>, leaseMs: number): StoreRules {
+  const rules = { claimsBoth: claimsBoth === true };
   return transactional === true
     ? // It settles no claim that has lapsed, and its pool may have no second connection for a renewal.
-      { readWithinMs: leaseMs, undoesWrites: true, queues: true }
-    : { readWithinMs: leaseMs / renewalsPerLease, undoesWrites: false, queues: false };
+      { ...rules, readWithinMs: leaseMs, undoesWrites: true, queues: true }
+    : { ...rules, readWithinMs: leaseMs / renewalsPerLease, undoesWrites: false, queues: false };
 }

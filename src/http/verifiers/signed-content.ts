@@ -15,10 +15,11 @@ export interface SignedContentOptions {
   signed?: string | undefined;
   /**
    * Where the time of sending is: a header, or a part of `header` by its beginning: `t=`. It may be in seconds, in
-   * milliseconds, or in ISO 8601 with `Z` or an offset from UTC.
+   * milliseconds, or in ISO 8601 with `Z` or an offset from UTC. It may not be `undefined`: an old request that is sent
+   * again would be accepted.
    * @default none
    */
-  timestamp?: string | undefined;
+  timestamp?: string;
   /**
    * How far the time of sending may be from the present, in milliseconds.
    * @default 300_000
@@ -41,16 +42,16 @@ export type SignedContent = ReturnType<typeof resolveSignedContent>;
 
 /** Checks the options. Throws INVALID_ARGUMENT. */
 export function resolveSignedContent(options: SignedContentOptions, encoding: SignatureEncoding, size: SignatureSize) {
-  const { timestamp } = options;
+  const isTimed = 'timestamp' in options;
   oneOf('encoding', encoding, ['hex', 'base64']);
   const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
   const header = toHeaderName('header', options.header, "header: 'x-signature'");
-  const usual = timestamp === undefined ? '{body}' : '{timestamp}.{body}';
+  const usual = isTimed ? '{timestamp}.{body}' : '{body}';
   const { signed = usual } = options;
   const template = typeof signed === 'string' ? parseTemplate(signed) : [];
   const has = (name: string): boolean => template.some((each) => 'name' in each && each.name === name);
-  if (!has('body') || has('timestamp') !== (timestamp !== undefined)) {
-    const expected = `a string with {body}, and ${timestamp === undefined ? 'without' : 'with'} {timestamp}`;
+  if (!has('body') || has('timestamp') !== isTimed) {
+    const expected = `a string with {body}, and ${isTimed ? 'with' : 'without'} {timestamp}`;
     throw invalidSecret('signed', expected, signed, `signed: '${usual}'`);
   }
   return {
@@ -61,7 +62,7 @@ export function resolveSignedContent(options: SignedContentOptions, encoding: Si
       'text' in each ? each : { name: toHeaderName('signed', each.name, `signed: '${usual}'`) },
     ),
     toleranceMs,
-    timestamp: timestamp === undefined ? undefined : toTimestamp(timestamp),
+    timestamp: isTimed ? toTimestamp(options.timestamp) : undefined,
   };
 }
 

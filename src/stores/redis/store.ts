@@ -1,6 +1,7 @@
 import { describeGiven, invalidArgument, onlyKnownOptions } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
+import { toRecordKey } from '../../core/record-key.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './commands.js';
 import { parseRecord, renderClaimed, renderSettled, toStoreRecord } from './record.js';
 import { forgetScript, readScript, releaseScript, renewScript } from './scripts.js';
@@ -36,14 +37,18 @@ export function redisStore(
   const redis = toCommands(client);
   return {
     transactional: false,
+    claimsBoth: false,
     processLocal: false,
-    claim: (id, request) => claim(redis, prefix + id, request),
-    async read(id) {
-      const key = prefix + id;
+    claim: (id, request) =>
+      request.record === undefined
+        ? claim(redis, prefix + id, request)
+        : toRecordKey(id, 'reversal').then((key) => claim(redis, prefix + key, request)),
+    async read(id, record) {
+      const key = prefix + (await toRecordKey(id, record));
       return toStoreRecord(key, await redis.run(readScript, key));
     },
-    async forget(id, fingerprint) {
-      return isOne(await redis.run(forgetScript, prefix + id, [fingerprint]));
+    async forget(id, fingerprint, record) {
+      return isOne(await redis.run(forgetScript, prefix + (await toRecordKey(id, record)), [fingerprint]));
     },
   };
 }

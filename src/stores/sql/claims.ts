@@ -1,7 +1,7 @@
 import { setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../../core/store.js';
-import type { Row, SettledRow, Table } from './table.js';
+import type { Claim, ClaimReply, ClaimRequest, StoreRecord } from '../../core/store.js';
+import type { Ids, Row, SettledRow, Table } from './table.js';
 import type { InTheWay, OpenTransaction, Send, SqlEngine } from './transaction.js';
 
 export type Query = SqlEngine<never>['query'];
@@ -9,10 +9,21 @@ export type Query = SqlEngine<never>['query'];
 /** How often a claim is tried while rows that have ended, or connections that have broken, are in its way. */
 export const claimTries = 3;
 
+/** Which rows a call is about. */
+export interface Records {
+  /** The id of the row of the transfer. Its lock is that of all claims of the transfer. */
+  readonly transfer: string;
+  /** The ids of the rows that are claimed or read, that of the refund first. */
+  readonly ids: Ids;
+}
+
 /** How a database keeps the claims and the records of one table. */
-export interface Mechanism<Tx> extends Required<Pick<CallbackStore<Tx>, 'claim' | 'read' | 'forget'>> {
+export interface Mechanism<Tx> {
+  claim(records: Records, request: ClaimRequest): Promise<ClaimReply<Tx>>;
+  read(id: string, transfer: string): Promise<StoreRecord>;
+  forget(id: string, fingerprint: string): Promise<boolean>;
   /** Tries what else a claim needs of the database. Rejects with what is missing. */
-  readonly tryAll?: (id: string, request: ClaimRequest) => Promise<void>;
+  readonly tryAll?: (records: Records, request: ClaimRequest) => Promise<void>;
 }
 
 /** The options that a mechanism needs. */
@@ -47,17 +58,18 @@ export function isTimeout(error: unknown): error is TransferCallbackError {
 
 /** Makes `claim` of a transactional store. A claim that is sent twice is one. */
 export function grantOnce<Tx>(
-  claim: (id: string, request: ClaimRequest) => Promise<TransactionClaim<Tx> | Refusal>,
-): CallbackStore<Tx>['claim'] {
+  claim: (records: Records, request: ClaimRequest) => Promise<TransactionClaim<Tx> | Refusal>,
+): Mechanism<Tx>['claim'] {
   // At most as many as the pool has connections.
-  const held: { readonly id: string; readonly token: string; readonly claim: Claim<Tx> }[] = [];
-  return async (id, request) => {
+  const held: { readonly ids: string; readonly token: string; readonly claim: Claim<Tx> }[] = [];
+  return async (records, request) => {
     const { token } = request;
-    const own = held.find((each) => each.token === token && each.id === id);
+    const ids = records.ids.join();
+    const own = held.find((each) => each.token === token && each.ids === ids);
     if (own !== undefined) return { state: 'claimed', claim: own.claim };
-    const granted = await claim(id, request);
+    const granted = await claim(records, request);
     if ('state' in granted) return granted;
-    const entry = { id, token, claim: granted };
+    const entry = { ids, token, claim: granted };
     held.push(entry);
     void granted.ended.then(() => held.splice(held.indexOf(entry), 1));
     return { state: 'claimed', claim: granted };
@@ -150,9 +162,9 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
   }
 }
 
-/** Reads the row of a callback. */
+/** Reads a row. */
 export async function readRow(query: Query, table: Table, id: string): Promise<Row | undefined> {
-  return table.toRow(await query(table.look(id)));
+  return table.toRow(await query(table.look([id])));
 }
 
 /** Ends a settled record if it has this fingerprint. */

@@ -6,6 +6,7 @@ import { lend, type LendRules, type Loan } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
 import { isPostgresJs, runOnPostgresJs } from './postgres-js.js';
 import { PrismaOperations } from './prisma-operations.js';
+import { warnOfQueryTimeout } from './query-timeout.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
 
@@ -101,8 +102,10 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
     'transaction',
   );
   const query = (sql: string, tx: typeof library = library) => tx.execute(sql);
-  if (!isPostgresJs((db as { readonly $client?: unknown }).$client)) {
-    return storeOn(options, { query, transaction: (work) => library.transaction(work) });
+  const { $client: client } = db as { readonly $client?: { readonly options?: unknown } };
+  if (!isPostgresJs(client)) {
+    const calls = { query, transaction: (work: (tx: typeof library) => Promise<void>) => library.transaction(work) };
+    return storeOn(options, calls, { findWarnings: () => warnOfQueryTimeout(client?.options) });
   }
   return storeOn(options, {
     query,
@@ -179,9 +182,11 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
       transaction: (work) => library.transaction(work),
     },
     {
-      changer: '`postProcessResponse` of Knex',
       // Knex would give the connection back.
       lend: (tx) => late.endKnex(lend(tx, { controls: ['commit', 'rollback'] }), tx as typeof tx & KnexTransaction),
+      findWarnings: () =>
+        warnOfQueryTimeout((knex as { client?: { config?: { connection?: unknown } } }).client?.config?.connection),
+      changer: '`postProcessResponse` of Knex',
     },
   );
 }
@@ -218,6 +223,10 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
     {
       ends: postgresEnds.only,
       lend: (tx) => late.endTypeorm(lend(tx, manager), toRunner(tx)),
+      findWarnings: () => {
+        const { options: own } = source as { readonly options?: { readonly extra?: unknown } };
+        return warnOfQueryTimeout(own, own?.extra);
+      },
     },
   );
 }

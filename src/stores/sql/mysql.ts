@@ -1,4 +1,4 @@
-import type { ClaimRequest } from '../../core/store.js';
+import type { ClaimRequest, StoreRecord } from '../../core/store.js';
 import { TransferCallbackError, listCauses } from '../../lib/errors.js';
 import {
   claimTries,
@@ -13,8 +13,9 @@ import {
   type Mechanism,
   type MechanismSettings,
   type Query,
+  type Records,
 } from './claims.js';
-import { isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
+import { isLive, isSettled, toHex, type Ids, type Row, type Syntax, type Table } from './table.js';
 import { defaultHeldMs, type ClaimSteps, type InTheWay, type Send, type SqlEngine } from './transaction.js';
 
 export const mysqlSyntax: Syntax = {
@@ -63,27 +64,29 @@ const lockNowait = '/*!80001 FOR SHARE NOWAIT *//*M!100300 LOCK IN SHARE MODE NO
  */
 export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings: MechanismSettings): Mechanism<Tx> {
   const { query } = engine;
-  const look = (id: string): Promise<InTheWay | undefined> => readCommitted(query, table, id);
+  const look = (ids: Ids): Promise<InTheWay | undefined> => readCommitted(query, table, ids);
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
-  const begin = async (id: string, request: ClaimRequest) => {
-    const open = await engine.begin(toSteps(table, id, request, settings), request);
+  const begin = async (records: Records, request: ClaimRequest) => {
+    const { ids } = records;
+    const open = await engine.begin(toSteps(table, records, request, settings), request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
       async record(send) {
-        await send(settle(table, id, request));
-        await send(commitIfSettled(table, id, request, settings)).catch((error: unknown) => {
+        await send(settle(table, ids, request));
+        await send(commitIfSettled(table, ids, request, settings)).catch((error: unknown) => {
           throw readNumber(error) === errors.outOfRange ? new Error(rolledBack, { cause: error }) : error;
         });
       },
-      look: () => look(id),
+      // Both rows are committed, or neither is.
+      look: () => look(ids.slice(0, 1)),
     });
   };
 
   return {
-    claim: grantOnce(async (id, request) => {
+    claim: grantOnce(async (records, request) => {
       for (let tried = 1; ; tried += 1) {
-        const begun = await begin(id, request).catch((error: unknown) => ({ failure: error as Error }));
+        const begun = await begin(records, request).catch((error: unknown) => ({ failure: error as Error }));
         if (begun instanceof TransactionClaim) return begun;
         if ('inTheWay' in begun) {
           if (begun.inTheWay !== 'held') return toRefusal(begun.inTheWay);
@@ -92,7 +95,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
         }
         const failure = 'failure' in begun ? begun.failure : undefined;
         if (isTimeout(failure)) throw failure;
-        const found = await look(id).catch((error: unknown) => {
+        const found = await look(records.ids).catch((error: unknown) => {
           throw failure ?? error;
         });
         if (isSettled(found)) return toRefusal(found);
@@ -101,25 +104,29 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
         if (failure instanceof TransferCallbackError || tried === claimTries) throw failure;
       }
     }),
-    async read(id) {
-      // The lock first: it is free before the record can be read, and until then the row is locked.
-      const [lock] = await query(readLock(table, id));
-      const { holder, auto } = lock as Readonly<Record<'holder' | 'auto', number | bigint | string | null>>;
-      if (Number(auto) !== 1) throw withoutAutocommit();
-      // A role that may only read is refused the lock of the row.
-      const found = await look(id).catch(() => readRow(query, table, id));
-      if (isSettled(found)) return toSettledRecord(found);
-      if (holder !== null) return { state: 'claimed', by: `connection ${holder}` };
-      return { state: found === 'held' ? 'claimed' : 'free' };
-    },
+    read: (id, transfer) => readRecord(query, table, id, transfer),
     async forget(id, fingerprint) {
       // The update would wait for the transaction of a claim.
-      const found = await look(id);
+      const found = await look([id]);
       if (found === 'held' || found?.fingerprint !== fingerprint) return false;
       return endRecord(query, table, id, fingerprint);
     },
-    tryAll: (id, request) => tryAll(engine, table, settings, id, request),
+    tryAll: (records, request) => tryAll(engine, table, settings, records, request),
   };
+}
+
+async function readRecord(query: Query, table: Table, id: string, transfer: string): Promise<StoreRecord> {
+  // The lock first: it is free before the record can be read, and until then the row is locked.
+  const [lock] = await query(readLock(table, transfer));
+  const { holder, auto } = lock as Readonly<Record<'holder' | 'auto', number | bigint | string | null>>;
+  if (Number(auto) !== 1) throw withoutAutocommit();
+  // A role that may only read is refused the lock of the row.
+  const found = await readCommitted(query, table, [id]).catch(() => readRow(query, table, id));
+  if (isSettled(found)) return toSettledRecord(found);
+  // The holder of the lock may have claimed the transfer alone.
+  const isClaimed = id === transfer ? holder !== null : found !== undefined && found !== 'held' && isLive(found);
+  if (holder !== null && (isClaimed || found === 'held')) return { state: 'claimed', by: `connection ${holder}` };
+  return { state: found === 'held' ? 'claimed' : 'free' };
 }
 
 /**
@@ -130,17 +137,18 @@ async function tryAll<Tx>(
   engine: SqlEngine<Tx>,
   table: Table,
   settings: MechanismSettings,
-  id: string,
+  records: Records,
   request: ClaimRequest,
 ): Promise<void> {
   const { idleTimeoutMs } = settings;
-  const steps = toSteps(table, id, request, settings);
+  const { ids } = records;
+  const steps = toSteps(table, records, request, settings);
   const open = await engine.begin(
     {
       ...steps,
       async claim(send) {
         const inTheWay = await steps.claim(send);
-        const [session] = await send(readSession(table, id));
+        const [session] = await send(readSession(table, records.transfer));
         const { idle, held } = session as Readonly<Record<'idle' | 'held', number | bigint | string | null>>;
         if (Number(held) !== 1) throw lacking('`GET_LOCK`: the lock was not held in the next statement');
         if (idleTimeoutMs !== null && Number(idle) !== toSeconds(idleTimeoutMs)) {
@@ -153,13 +161,13 @@ async function tryAll<Tx>(
   );
   if ('inTheWay' in open) throw lacking('a claim of a new key');
   await open.commit(async (send) => {
-    await send(settle(table, id, request));
-    await send(commitIfSettled(table, id, request, settings));
+    await send(settle(table, ids, request));
+    await send(commitIfSettled(table, ids, request, settings));
     // It undoes nothing that is committed.
     await send('ROLLBACK');
   });
-  const found = await readCommitted(engine.query, table, id);
-  await engine.query(`DELETE FROM ${table.name} WHERE ${table.isId(id)}`);
+  const found = await readCommitted(engine.query, table, ids);
+  await engine.query(`DELETE FROM ${table.name} WHERE ${table.isId(ids)}`);
   if (!isSettled(found)) throw lacking('`SET autocommit`: the last statement has not committed');
 }
 
@@ -168,12 +176,19 @@ function lacking(what: string): TransferCallbackError {
 }
 
 /** What the handler's transaction begins with, and what undoes it. */
-function toSteps(table: Table, id: string, request: ClaimRequest, settings: MechanismSettings): ClaimSteps {
+function toSteps(
+  table: Table,
+  { transfer, ids }: Records,
+  request: ClaimRequest,
+  settings: MechanismSettings,
+): ClaimSteps {
   let isUsable = true;
+  // In their order in the table, as `prune` locks them.
+  const insert = table.insert([...ids].sort(compareBytes), request, request.maxHeldMs ?? defaultHeldMs);
   return {
     async claim(send) {
       try {
-        await send(takeLock(table, id, settings));
+        await send(takeLock(table, transfer, settings));
       } catch (error) {
         const number = readNumber(error);
         if (number === errors.outOfRange) return 'held';
@@ -181,17 +196,17 @@ function toSteps(table: Table, id: string, request: ClaimRequest, settings: Mech
         throw isUsable ? error : withoutAutocommit(error);
       }
       try {
-        await send(table.insert(id, request, request.maxHeldMs ?? defaultHeldMs));
+        await send(insert);
         return undefined;
       } catch (error) {
-        const found = await readLocked(send, table, id);
+        const found = await readLocked(send, table, ids);
         if (isSettled(found)) {
           await send(giveLockBack(settings));
           return found;
         }
         // After any other error the transaction may have ended.
         if (found === undefined || readNumber(error) !== errors.duplicateKey) throw error;
-        await send(takeOver(table, id, request));
+        await send(`${insert} ${takeOver(table, request)}`);
         return undefined;
       }
     },
@@ -204,7 +219,7 @@ function toSteps(table: Table, id: string, request: ClaimRequest, settings: Mech
         // so a library that cannot send this statement could not lock either.
         await send('UNLOCK TABLES').catch(() => undefined);
         // Not if ROLLBACK has failed: it would commit.
-        await send(restore(table, id, settings));
+        await send(restore(table, transfer, settings));
       } catch (error) {
         // A connection that keeps the lock, or what was written, must not reach its next user.
         await send('KILL CONNECTION_ID()').catch(() => undefined);
@@ -258,25 +273,28 @@ function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings
   ].join(', ')}`;
 }
 
-/** Takes over a row that is not settled, or that has ended. The lock was free: no handler works at it. */
-function takeOver(table: Table, id: string, request: ClaimRequest): string {
+/**
+ * Follows the insertion, and takes over rows that are not settled, or that have ended. The lock was free: no handler
+ * works at them.
+ */
+function takeOver({ syntax }: Table, request: ClaimRequest): string {
   const { token, event = '', externalId = '', maxHeldMs = defaultHeldMs } = request;
-  const { literal, now } = table.syntax;
-  return `UPDATE ${table.name} SET token = ${literal(token)}, event = ${literal(event)}, external_id = ${literal(externalId)},
-  fingerprint = NULL, claimed_at = ${now}, settled_at = NULL, expires_at = ${now} + ${maxHeldMs} WHERE ${table.isId(id)}`;
+  const { literal, now } = syntax;
+  return `ON DUPLICATE KEY UPDATE token = ${literal(token)}, event = ${literal(event)}, external_id = ${literal(externalId)},
+  fingerprint = NULL, claimed_at = ${now}, settled_at = NULL, expires_at = ${now} + ${maxHeldMs}`;
 }
 
-function settle(table: Table, id: string, request: ClaimRequest): string {
-  return `UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(id)} AND ${table.isHeld(request.token)}`;
+function settle(table: Table, ids: Ids, request: ClaimRequest): string {
+  return `UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(ids)} AND ${table.isHeld(request.token)}`;
 }
 
 /**
- * The last statement of the handler's transaction. Fails by overflow unless the settled row is there, and otherwise
+ * The last statement of the handler's transaction. Fails by overflow unless each settled row is there, and otherwise
  * commits: `autocommit` from 0 to 1 does. So nothing comes between the two, whatever the handler has left running.
  */
-function commitIfSettled(table: Table, id: string, { token }: ClaimRequest, settings: MechanismSettings): string {
-  return `SET @tc_held = (SELECT ${failUnless('COUNT(*)')} FROM ${table.name}
-  WHERE ${table.isId(id)} AND token = ${table.syntax.literal(token)} AND fingerprint IS NOT NULL),
+function commitIfSettled(table: Table, ids: Ids, { token }: ClaimRequest, settings: MechanismSettings): string {
+  return `SET @tc_held = (SELECT ${failUnless(`(COUNT(*) = ${ids.length})`)} FROM ${table.name}
+  WHERE ${table.isId(ids)} AND token = ${table.syntax.literal(token)} AND fingerprint IS NOT NULL),
   @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}, autocommit = 0, autocommit = 1`;
 }
 
@@ -327,12 +345,12 @@ function readLock(table: Table, id: string): string {
 }
 
 /** Reads the row as it is committed, outside of a transaction. */
-async function readCommitted(query: Query, table: Table, id: string): Promise<InTheWay | undefined> {
+async function readCommitted(query: Query, table: Table, ids: Ids): Promise<InTheWay | undefined> {
   // It is 0 on a connection that still has the transaction of a claim. A read there would see a record that is not
   // committed, and its lock would stay, on the row or on the gap in its place.
   const endsItself = '@@autocommit = 1';
   try {
-    return table.toRow(await query(`${table.look(id)} AND ${endsItself} ${lockNowait}`));
+    return table.toRow(await query(`${table.look(ids, endsItself)} ${lockNowait}`));
   } catch (error) {
     const { lockWaitTimeout, lockNotAvailable } = errors;
     if ([lockWaitTimeout, lockNotAvailable].includes(readNumber(error) ?? 0)) return 'held';
@@ -341,6 +359,10 @@ async function readCommitted(query: Query, table: Table, id: string): Promise<In
 }
 
 /** Reads the row within the transaction, and keeps others from changing it. */
-async function readLocked(send: Send, table: Table, id: string): Promise<Row | undefined> {
-  return table.toRow(await send(`${table.look(id)} ${lockNowait}`).catch(() => []));
+async function readLocked(send: Send, table: Table, ids: Ids): Promise<Row | undefined> {
+  return table.toRow(await send(`${table.look(ids)} ${lockNowait}`).catch(() => []));
+}
+
+function compareBytes(one: string, other: string): number {
+  return Buffer.from(one).compare(Buffer.from(other));
 }

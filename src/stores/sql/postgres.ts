@@ -10,8 +10,9 @@ import {
   TransactionClaim,
   type Mechanism,
   type MechanismSettings,
+  type Records,
 } from './claims.js';
-import { isLive, isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
+import { isLive, isSettled, toHex, type Ids, type Row, type Syntax, type Table } from './table.js';
 import { defaultHeldMs, type ClaimSteps, type InTheWay, type Send, type SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
@@ -59,27 +60,28 @@ export function postgresMechanism<Tx>(
   { idleTimeoutMs }: MechanismSettings,
 ): Mechanism<Tx> {
   const { query } = engine;
-  const readCommitted = async (id: string): Promise<Row | undefined> =>
-    table.toRow(await query(`${table.look(id)} AND ${ifNothingIsWritten('true')}`));
+  const readCommitted = async (ids: Ids): Promise<Row | undefined> =>
+    table.toRow(await query(table.look(ids, ifNothingIsWritten('true'))));
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
-  const begin = async (id: string, request: ClaimRequest) => {
-    const insertion = new Insertion(table, id, insert(table, id, request, idleTimeoutMs));
+  const begin = async (records: Records, request: ClaimRequest) => {
+    const insertion = new Insertion(table, records.ids, insert(table, records, request, idleTimeoutMs));
     const open = await engine.begin(insertion, request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
       record: (send) => send(commitIfIn(insertion.transaction), 'last'),
-      look: () => readCommitted(id),
+      // Both rows are committed, or neither is.
+      look: () => readCommitted(records.ids.slice(0, 1)),
     });
   };
 
   return {
-    claim: grantOnce(async (id, request) => {
+    claim: grantOnce(async (records, request) => {
       for (let tried = 0; tried < claimTries; tried += 1) {
-        const begun = await begin(id, request).catch(async (error: unknown) => {
+        const begun = await begin(records, request).catch(async (error: unknown) => {
           if (isTimeout(error)) throw error;
           // A server that refuses every write may still show a success.
-          const row = await readCommitted(id).catch(() => undefined);
+          const row = await readCommitted(records.ids).catch(() => undefined);
           if (row === undefined || !isLive(row)) throw error;
           return toRefusal(row);
         });
@@ -89,7 +91,7 @@ export function postgresMechanism<Tx>(
         if (isLive(inTheWay)) return toRefusal(inTheWay);
         // Until then this transaction holds the lock, which the next attempt needs.
         await ended;
-        await query(table.removeEnded(id)).catch(() => undefined);
+        await query(table.removeEnded(records.ids)).catch(() => undefined);
       }
       // Another delivery holds the lock, or has just released its claim: the caller claims again.
       return inProgress;
@@ -98,7 +100,7 @@ export function postgresMechanism<Tx>(
       // The lock first: a record is visible before its lock is free, so a claim that is being settled never reads as
       // free.
       const [held] = (await query(readLock(table, id))) as readonly Lock[];
-      const row = await readCommitted(id);
+      const row = await readCommitted([id]);
       if (isSettled(row)) return toSettledRecord(row);
       return held === undefined ? { state: 'free' } : toClaimedRecord(held);
     },
@@ -106,25 +108,31 @@ export function postgresMechanism<Tx>(
   };
 }
 
-/** Begins the handler's transaction: it inserts the record. */
+/** Begins the handler's transaction: it inserts the record, or both records of a refund. */
 class Insertion implements ClaimSteps {
   /** The number of the transaction that has inserted the record. */
   transaction = 0n;
   readonly #table: Table;
-  readonly #id: string;
+  readonly #ids: Ids;
   readonly #sql: string;
 
-  constructor(table: Table, id: string, sql: string) {
+  constructor(table: Table, ids: Ids, sql: string) {
     this.#table = table;
-    this.#id = id;
+    this.#ids = ids;
     this.#sql = sql;
   }
 
   async claim(send: Send): Promise<InTheWay | undefined> {
-    const [inserted] = (await send(this.#sql, 'first')) as readonly { readonly xid: string }[];
-    if (inserted === undefined) return this.#table.toRow(await send(this.#table.look(this.#id), 'look')) ?? 'held';
-    this.transaction = BigInt(inserted.xid);
-    return undefined;
+    const inserted = (await send(this.#sql, 'first')) as readonly { readonly xid: string }[];
+    const [row] = inserted;
+    if (row !== undefined && inserted.length === this.#ids.length) {
+      this.transaction = BigInt(row.xid);
+      return undefined;
+    }
+    // One of two rows was in the way: the look must not commit the other one.
+    if (row !== undefined) await this.undo(send);
+    const found = await send(this.#table.look(this.#ids), row === undefined ? 'look' : undefined);
+    return this.#table.toRow(found) ?? 'held';
   }
 
   /** A library may not roll back if the handler has left a nested transaction running. */
@@ -142,15 +150,18 @@ function toClaimedRecord({ backend, since }: Lock): StoreRecord {
 }
 
 /**
- * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is
- * committed, and holds the lock of the callback until it ends. Returns a row, unless there is a record or another
- * transaction holds the lock: a claim tries the lock, and never waits for it. The record expires later by the time that
- * the handler may take. Nothing corrects that later, because the handler may give up the right to. The limit that ends
- * the transaction of a machine that has vanished lasts as long as the transaction.
+ * The first statement of the handler's transaction. Inserts the records, which count once the transaction is committed,
+ * and holds the locks of the transfer and of each record until it ends. Returns a row for each that it has inserted,
+ * and none if another transaction holds a lock: a claim tries a lock, and never waits for it. Reads no table: with
+ * SERIALIZABLE, claims of unrelated callbacks would otherwise end each other.
+ *
+ * A record expires later by the time that the handler may take. Nothing corrects that later, because the handler may
+ * give up the right to. The limit that ends the transaction of a machine that has vanished lasts as long as the
+ * transaction.
  */
 function insert(
   table: Table,
-  id: string,
+  { transfer, ids }: Records,
   { token, event = '', externalId = '', fingerprint, retentionMs, maxHeldMs = defaultHeldMs }: ClaimRequest,
   idleTimeoutMs: number | null,
 ): string {
@@ -159,10 +170,12 @@ function insert(
     idleTimeoutMs === null
       ? ''
       : `, set_config('idle_in_transaction_session_timeout', '${idleTimeoutMs}', true) AS idle`;
-  const texts = [id, token, event, externalId, fingerprint].map(literal).join(', ');
+  const texts = [token, event, externalId, fingerprint].map(literal).join(', ');
+  const keys = ids.map(literal).join(', ');
+  const locks = [...new Set([transfer, ...ids])].map((id) => `pg_try_advisory_xact_lock(${lockNumber(table, id)})`);
   return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
-  SELECT ${texts}, now, now, now + ${maxHeldMs + retentionMs}
-  FROM (SELECT ${now} AS now WHERE ${ifNothingIsWritten(`pg_try_advisory_xact_lock(${lockNumber(table, id)})`)}) AS clock
+  SELECT ${ids.length === 1 ? keys : `unnest(ARRAY[${keys}])`}, ${texts}, now, now, now + ${maxHeldMs + retentionMs}
+  FROM (SELECT ${now} AS now WHERE ${ifNothingIsWritten(`(${locks.join(' AND ')})`)}) AS clock
   ON CONFLICT (id) DO NOTHING RETURNING txid_current()::text AS xid${idle}`;
 }
 

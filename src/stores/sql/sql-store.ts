@@ -89,6 +89,8 @@ export interface LibraryTraits<Tx> {
   readonly ends?: PostgresEnds;
   /** Lends the library's transaction to a handler. */
   readonly lend?: (tx: Tx) => Loan<Tx>;
+  /** Finds options of its driver that may harm. */
+  readonly findWarnings?: () => readonly string[];
   /** What of the app may change the rows that the store reads, and cannot be left out, for the error of `check`. */
   readonly changer?: string;
 }
@@ -108,6 +110,7 @@ export function makeSqlStore<Tx>(
   return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), {
     idleTimeoutMs,
     isTransactional,
+    findWarnings: traits?.findWarnings,
     changer: traits?.changer,
   });
 }

@@ -26,7 +26,7 @@ export const sqliteSyntax: Syntax = {
 /** Claims callbacks in SQLite, by a lease. Their handlers have no transaction. */
 export function sqliteMechanism({ query }: { readonly query: Query }, table: Table): Mechanism<undefined> {
   return {
-    async claim(id, request) {
+    async claim({ ids: [id = ''] }, request) {
       for (let tried = 0; tried < claimTries; tried += 1) {
         const [inserted] = await query(insert(table, id, request));
         const row = inserted === undefined ? await readRow(query, table, id) : undefined;
@@ -36,7 +36,7 @@ export function sqliteMechanism({ query }: { readonly query: Query }, table: Tab
         // Another delivery has just released its claim: the caller claims again.
         if (row === undefined) break;
         if (isLive(row)) return toRefusal(row);
-        await query(table.removeEnded(id)).catch(() => undefined);
+        await query(table.removeEnded([id])).catch(() => undefined);
       }
       return inProgress;
     },
@@ -76,30 +76,30 @@ function toClaim(query: Query, table: Table, id: string, request: ClaimRequest):
       return { overlapped };
     },
     async release() {
-      await query(`DELETE FROM ${table.name} WHERE ${table.isId(id)} AND ${table.isHeld(request.token)}`);
+      await query(`DELETE FROM ${table.name} WHERE ${table.isId([id])} AND ${table.isHeld(request.token)}`);
     },
   };
 }
 
 /** Returns no row if there is a row of this id. */
 function insert(table: Table, id: string, request: ClaimRequest): string {
-  return `${table.insert(id, request, request.leaseMs)} ON CONFLICT (id) DO NOTHING RETURNING id`;
+  return `${table.insert([id], request, request.leaseMs)} ON CONFLICT (id) DO NOTHING RETURNING id`;
 }
 
 function renewLease(table: Table, id: string, { token, leaseMs }: ClaimRequest): string {
   const { now } = table.syntax;
   return `UPDATE ${table.name} SET expires_at = ${now} + ${leaseMs}
-WHERE ${table.isId(id)} AND ${table.isHeld(token)} AND expires_at > ${now}`;
+WHERE ${table.isId([id])} AND ${table.isHeld(token)} AND expires_at > ${now}`;
 }
 
 /** Settles if the lease has not ended. */
 function settleInTime(table: Table, id: string, request: ClaimRequest): string {
   return `UPDATE ${table.name} SET ${table.settledValues(request)}
-WHERE ${table.isId(id)} AND ${table.isHeld(request.token)} AND expires_at > ${table.syntax.now}`;
+WHERE ${table.isId([id])} AND ${table.isHeld(request.token)} AND expires_at > ${table.syntax.now}`;
 }
 
 /** Settles over the claim of another delivery. Needs a row: `insert` before it. */
 function settleLate(table: Table, id: string, request: ClaimRequest): string {
   return `UPDATE ${table.name} SET token = ${table.syntax.literal(request.token)}, ${table.settledValues(request)}
-WHERE ${table.isId(id)}`;
+WHERE ${table.isId([id])}`;
 }

@@ -59,6 +59,9 @@ export interface Row {
   readonly leftMs: number;
 }
 
+/** The ids of rows. */
+export type Ids = readonly string[];
+
 /** A row of a callback that is settled. */
 export interface SettledRow extends Row {
   readonly fingerprint: string;
@@ -139,15 +142,19 @@ export class Table {
     }
   }
 
-  look(id: string): string {
-    return `SELECT ${this.#columns} FROM ${this.name} WHERE ${this.isId(id)}`;
+  /** Reads rows that meet a condition, in the order of `ids`. */
+  look(ids: Ids, condition?: string): string {
+    const where = [this.isId(ids), ...(condition === undefined ? [] : [condition])].join(' AND ');
+    const order = ids.length > 1 ? ` ORDER BY ${this.isId(ids.slice(1))}` : '';
+    return `SELECT ${this.#columns} FROM ${this.name} WHERE ${where}${order}`;
   }
 
-  /** Inserts a claim that ends after `lengthMs`. */
-  insert(id: string, { token, event = '', externalId = '' }: ClaimRequest, lengthMs: number): string {
+  /** Inserts claims that end after `lengthMs`. */
+  insert(ids: Ids, { token, event = '', externalId = '' }: ClaimRequest, lengthMs: number): string {
     const { literal, now } = this.syntax;
-    const texts = [id, token, event, externalId].map(literal).join(', ');
-    return `INSERT INTO ${this.name} (${claimColumns}) VALUES (${texts}, ${now}, ${now} + ${lengthMs})`;
+    const texts = [token, event, externalId].map(literal).join(', ');
+    const rows = ids.map((id) => `(${literal(id)}, ${texts}, ${now}, ${now} + ${lengthMs})`);
+    return `INSERT INTO ${this.name} (${claimColumns}) VALUES ${rows.join(', ')}`;
   }
 
   /** What an update of a claim sets to settle it. */
@@ -160,7 +167,7 @@ export class Table {
   endRecord(id: string, fingerprint: string, token: string): string {
     const { literal, now } = this.syntax;
     return `UPDATE ${this.name} SET token = ${literal(token)}, expires_at = 0
-WHERE ${this.isId(id)} AND fingerprint = ${literal(fingerprint)} AND expires_at > ${now}`;
+WHERE ${this.isId([id])} AND fingerprint = ${literal(fingerprint)} AND expires_at > ${now}`;
   }
 
   /**
@@ -177,13 +184,14 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
     return `${deleteFrom(this.name)} WHERE id IN (${ids.map(literal).join(', ')}) AND ${this.#isOld(olderThanMs)}`;
   }
 
-  /** Deletes a row that has ended. */
-  removeEnded(id: string): string {
-    return `DELETE FROM ${this.name} WHERE ${this.isId(id)} AND expires_at <= ${this.syntax.now}`;
+  /** Deletes rows that have ended. */
+  removeEnded(ids: Ids): string {
+    return `DELETE FROM ${this.name} WHERE ${this.isId(ids)} AND expires_at <= ${this.syntax.now}`;
   }
 
-  isId(id: string): string {
-    return `id = ${this.syntax.literal(id)}`;
+  isId(ids: Ids): string {
+    const [first, ...others] = ids.map(this.syntax.literal);
+    return others.length === 0 ? `id = ${first}` : `id IN (${first}, ${others.join(', ')})`;
   }
 
   /** Whether a row is the claim of the delivery with this token. */
@@ -191,9 +199,13 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
     return `(token = ${this.syntax.literal(token)} AND fingerprint IS NULL)`;
   }
 
-  /** Turns the first row that a statement has returned into a row of the table. */
-  toRow([first]: readonly unknown[]): Row | undefined {
-    const raw = first as RawRow | undefined;
+  /** Turns what a statement has returned into a row of the table: the first that is settled, or else the first. */
+  toRow(found: readonly unknown[]): Row | undefined {
+    const rows = found.flatMap((raw) => this.#toRow(raw as RawRow | undefined) ?? []);
+    return rows.find(isSettled) ?? rows[0];
+  }
+
+  #toRow(raw: RawRow | undefined): Row | undefined {
     if (typeof raw?.token !== 'string') return undefined;
     const { parse } = this.syntax;
     return {

@@ -124,6 +124,7 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
       [{ timestamp: 't =', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
       [{ timestamp: '-t=', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
       [{ timestamp: 't=1', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
+      [{ timestamp: undefined }, 'timestamp', aName, "undefined. Write `timestamp: 'x-timestamp'`"],
       [{ toleranceMs: 0 }, 'toleranceMs', 'a whole number from 1 to 2147483647', '0'],
     ] as const
   ).map(([changed, ...message]): (typeof wrong)[number] => [

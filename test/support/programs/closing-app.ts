@@ -1,8 +1,16 @@
 /** An app with requests beside its callbacks, which closes on a signal. Its parent tells it when a response ends. */
 import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createServer, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import { closeOnSignal, memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
+import {
+  closeOnSignal,
+  memoryStore,
+  transferCallbackListener,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+} from 'transfer-callbacks';
 import { readAppOptions } from './app.js';
 
 /** What the app is started with. */
@@ -10,6 +18,8 @@ export interface ClosingOptions {
   readonly timeoutMs: number;
   /** Sends itself a second signal as soon as the first has been handled, as `npm start` under systemd does. */
   readonly isSignalledTwice?: boolean;
+  /** Serves the stream and callbacks over HTTP/2 without TLS. */
+  readonly isHttp2?: boolean;
 }
 
 /** What the app sends to its parent: its port, what waits for `finish`, or how it has closed. */
@@ -19,7 +29,7 @@ export type ClosingMessage =
   | { readonly isClosing: true }
   | { readonly unfinished: number; readonly afterMs: number };
 
-const { timeoutMs, isSignalledTwice } = readAppOptions() as ClosingOptions;
+const { timeoutMs, isSignalledTwice, isHttp2 } = readAppOptions() as ClosingOptions;
 const parent = new EventEmitter();
 process.on('message', () => parent.emit('finish'));
 const say = (message: ClosingMessage): boolean | undefined => process.send?.(message);
@@ -39,12 +49,29 @@ app.get('/checkout', async (_request, response) => {
   response.send('paid');
 });
 app.get('/stream', (_request, response) => {
-  response.type('text/event-stream').write('data: 1\n\n');
-  say({ waits: 'stream' });
+  openStream(response);
 });
-const server = app.listen(0, '127.0.0.1');
-// As behind a load balancer that keeps its connections.
-server.keepAliveTimeout = 600_000;
+
+function openStream(response: ServerResponse | Http2ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  (response as ServerResponse).write('data: 1\n\n');
+  say({ waits: 'stream' });
+}
+
+function serve() {
+  if (isHttp2) {
+    const listener = transferCallbackListener({ receiver });
+    const http2 = createServer((request, response) => {
+      if (request.url === '/stream') openStream(response);
+      else listener(request, response);
+    });
+    return http2.listen(0, '127.0.0.1');
+  }
+  // As behind a load balancer that keeps its connections.
+  return Object.assign(app.listen(0, '127.0.0.1'), { keepAliveTimeout: 600_000 });
+}
+
+const server = serve();
 await once(server, 'listening');
 
 let startedAt = NaN;

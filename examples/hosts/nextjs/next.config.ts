@@ -1,0 +1,1 @@
+export default { serverExternalPackages: ['prom-client'] }; // keeps one registry of metrics

@@ -1,0 +1,186 @@
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Pool } from 'pg';
+import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
+import { startPostgres } from '../support/servers/postgres.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
+
+const redis = startRedisForFile();
+let pool: Pool;
+beforeAll(async () => {
+  const server = await startPostgres();
+  pool = server.pool({ max: 4 });
+  await pgStore(pool).migrate();
+  return () => server.stop();
+});
+
+type Store = CallbackStore<unknown>;
+const stores: [string, () => Store][] = [
+  ['memoryStore', memoryStore],
+  ['redisStore', () => redisStore(redis.redis)],
+  ['pgStore', () => pgStore(pool)],
+];
+
+const why = { by: 'ana@example.com', reason: 'a test' };
+
+describe.each(stores)('on %s', (_name, makeStore) => {
+  let id: string;
+  const setUp = (options: Parameters<typeof reversingReceiver>[1] = {}) => {
+    id = crypto.randomUUID();
+    const store = makeStore();
+    const { receiver, ran } = reversingReceiver(store, options);
+    onTestFinished(async () => {
+      await receiver.close({ timeoutMs: 0 });
+    });
+    const receive = async (status: Status, changes: object = {}): Promise<string> => {
+      const ended = await receiver.receive(announced(status, id, changes));
+      const settled = ended.outcome === 'duplicate' && ended.settled !== undefined ? ` of ${ended.settled.status}` : '';
+      return `${ended.outcome}${settled}`;
+    };
+    return { store, receiver, ran, receive };
+  };
+
+  test('forget takes the record that was seen, and logs which one stays', async () => {
+    const logger = recordingLogger();
+    const { receiver, ran, receive } = setUp({ logger });
+    for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
+    const fingerprintOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+    expect(await receiver.forget(id, { settled: fingerprintOf('FAILED'), ...why })).toBe(false);
+    expect(await receiver.forget(id, { settled: fingerprintOf('SUCCESS'), ...why })).toBe(true);
+    expect(logger.lines.at(-1)?.details).toMatchObject({
+      id,
+      settled: { status: 'SUCCESS' },
+      stays: { status: 'REVERSED' },
+    });
+    expect(await receive('REVERSED')).toBe('duplicate');
+    expect(await receive('SUCCESS')).toBe('processed');
+    expect(await receiver.forget(id, { settled: fingerprintOf('REVERSED'), ...why })).toBe(true);
+    expect(logger.lines.at(-1)?.details).toMatchObject({
+      settled: { status: 'REVERSED' },
+      stays: { status: 'SUCCESS' },
+    });
+    expect(await receive('REVERSED')).toBe('processed');
+    expect(ran).toHaveLength(4);
+  });
+
+  test('a failure is handled once both the success and its reversal are forgotten', async () => {
+    const { receiver, ran, receive } = setUp({ logger: recordingLogger() });
+    for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
+    for (const status of ['SUCCESS', 'REVERSED'] as const) {
+      const settled = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+      expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    }
+    expect(await receive('FAILED')).toBe('processed');
+    expect(ran).toHaveLength(3);
+  });
+
+  test('a failure that is forgotten is handled again, because both of its records end, and the log names both', async () => {
+    const logger = recordingLogger();
+    const { receiver, ran, receive } = setUp({ logger });
+    expect(await receive('FAILED')).toBe('processed');
+    const settled = JSON.stringify(['FAILED', 100, 'XAF', `payout-${id}`]);
+    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    expect(logger.lines.at(-1)?.details).toMatchObject({ id, records: ['transfer', 'reversal'] });
+    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
+    expect(await receive('FAILED')).toBe('processed');
+    expect(ran).toHaveLength(2);
+  });
+
+  test('two wrappers that prefix the keys of one store share no refund', async () => {
+    const shared = makeStore();
+    const transfer = crypto.randomUUID();
+    for (const tenant of ['a', 'b']) {
+      const { receiver, ran } = reversingReceiver({
+        ...shared,
+        claim: (key, request) => shared.claim(`${tenant}:${key}`, request),
+      });
+      expect(await receiver.receive(announced('FAILED', transfer))).toMatchObject({ outcome: 'processed' });
+      expect(await receiver.receive(announced('REVERSED', transfer))).toMatchObject({ outcome: 'duplicate' });
+      expect(ran).toEqual([`FAILED ${transfer}`]);
+      await receiver.close();
+    }
+  });
+
+  test('a failure that has the record of its transfer alone, as of an app without onReversed, is not handled again', async () => {
+    const { store, ran, receive } = setUp();
+    const fingerprint = JSON.stringify(['FAILED', 100, 'XAF', `payout-${id}`]);
+    const claimed = await store.claim(id, { token: 'earlier', fingerprint, leaseMs: 1_000, retentionMs: 100_000 });
+    if (claimed.state === 'claimed') await claimed.claim.settle();
+    expect(await receive('FAILED')).toBe('duplicate');
+    expect(await receive('REVERSED')).toBe('duplicate of FAILED');
+    expect(await receive('SUCCESS')).toBe('conflict');
+    expect(ran).toEqual([]);
+  });
+
+  test('a reversal whose handler has failed is handled when its next callback has a fact more', async () => {
+    let calls = 0;
+    const { ran, receive } = setUp({
+      handle(status) {
+        if (status === 'REVERSED' && (calls += 1) === 1) throw new Error('down');
+      },
+    });
+    await receive('SUCCESS');
+    expect(await receive('REVERSED', { amount: undefined, currency: undefined })).toBe('handler_failed');
+    expect(await receive('REVERSED')).toBe('processed');
+    expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
+  });
+
+  test('a failure is handled once a success is forgotten whose reversal has failed', async () => {
+    const { receiver, ran, receive } = setUp({
+      logger: recordingLogger(),
+      handle(status) {
+        if (status === 'REVERSED') throw new Error('down');
+      },
+    });
+    await receive('SUCCESS');
+    expect(await receive('REVERSED')).toBe('handler_failed');
+    const settled = JSON.stringify(['SUCCESS', 100, 'XAF', `payout-${id}`]);
+    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    expect(await receive('FAILED')).toBe('processed');
+    expect(ran).toEqual([`SUCCESS ${id}`, `FAILED ${id}`]);
+  });
+
+  test('check claims both records, and leaves none', async () => {
+    const { store, receiver } = setUp();
+    const claims: unknown[] = [];
+    const checked = reversingReceiver({
+      ...store,
+      claim: (key, request) => {
+        claims.push(request.record);
+        return store.claim(key, request);
+      },
+    });
+    expect(await checked.receiver.check()).toMatchObject({ ok: true });
+    expect(new Set(claims)).toEqual(new Set(store.claimsBoth === true ? ['both'] : ['reversal', undefined]));
+    await Promise.all([checked.receiver.close(), receiver.close()]);
+  });
+
+  test('a reversal that came first is handled again once it is forgotten', async () => {
+    const logger = recordingLogger();
+    const { receiver, receive } = setUp({ logger });
+    await receive('REVERSED');
+    const record = await receiver.inspect(id);
+    if (record.state !== 'settled') expect.fail(record.state);
+    expect(record.reversal).toMatchObject({ state: 'settled', fingerprint: record.fingerprint });
+    expect(await receiver.forget(id, { settled: record.fingerprint, ...why })).toBe(true);
+    expect(logger.lines.at(-1)?.details).not.toHaveProperty('stays');
+    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
+    expect(await receive('REVERSED')).toBe('processed');
+  });
+});
+
+test('a reversal that was announced, by a record of an earlier version, and not handled is handled', async () => {
+  const id = crypto.randomUUID();
+  const { receiver, ran } = reversingReceiver(pgStore(pool));
+  await receiver.receive(announced('SUCCESS', id));
+  await pool.query(
+    `INSERT INTO transfer_callbacks SELECT $2, token, event, external_id, $3, claimed_at, settled_at, expires_at
+     FROM transfer_callbacks WHERE id = $1`,
+    [id, `reversing\u001f${id}`, JSON.stringify(['REVERSED', 100, 'XAF', `payout-${id}`])],
+  );
+  expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'processed' });
+  expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'duplicate' });
+  expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
+  await receiver.close();
+});

@@ -1,0 +1,157 @@
+import { memoryStore, redisStore, type CallbackStore, type Claim, type ClaimRequest } from 'transfer-callbacks';
+import {
+  bothEnded,
+  bothExclude,
+  bothLapse,
+  fiftyBoth,
+  refundApart,
+  refundReleased,
+  refundSettledFirst,
+  refundsRead,
+  transferSettledFirst,
+} from './check-titles.js';
+import { changed, type BrokenStore } from './changed-stores.js';
+
+type Store = ReturnType<typeof memoryStore>;
+
+/** What is wrong in a store whose claims may have both records. */
+interface Faults {
+  /** Changes the requests of a claim of both records. */
+  readonly both?: (request: ClaimRequest) => { readonly transfer?: ClaimRequest; readonly refund?: ClaimRequest };
+  readonly keepsRefund?: boolean;
+  readonly keepsTransfer?: boolean;
+  readonly grantsBeside?: boolean;
+}
+
+/** A right store whose claims may have both records, but for its faults. */
+export function claimingBoth(faults: Faults = {}): CallbackStore {
+  const store = memoryStore();
+  return {
+    ...store,
+    claimsBoth: true,
+    async claim(key, request) {
+      if (request.record === 'both') return claimBoth(store, key, request, faults);
+      const isHeld = request.record === 'reversal' && (await store.read(key)).state === 'claimed';
+      return isHeld && faults.grantsBeside !== true ? { state: 'in_progress' } : store.claim(key, request);
+    },
+  };
+}
+
+async function claimBoth(
+  store: Store,
+  key: string,
+  given: ClaimRequest,
+  { both, keepsRefund, keepsTransfer }: Faults,
+): ReturnType<Store['claim']> {
+  const request = { ...given, record: undefined };
+  const wrong = both?.(request);
+  const first = keepsTransfer === true ? await store.claim(key, wrong?.transfer ?? request) : undefined;
+  const refund = await store.claim(key, { ...(wrong?.refund ?? request), record: 'reversal' });
+  if (refund.state !== 'claimed') return refund;
+  const transfer = first ?? (await store.claim(key, wrong?.transfer ?? request));
+  if (transfer.state === 'claimed') return { state: 'claimed', claim: pair(transfer.claim, refund.claim) };
+  if (keepsRefund !== true) await refund.claim.release();
+  return transfer;
+}
+
+function pair(one: Claim, other: Claim): Claim {
+  return {
+    tx: undefined,
+    renew: async () => (await one.renew()) && other.renew(),
+    async settle() {
+      const [{ overlapped }] = await Promise.all([one.settle(), other.settle()]);
+      return { overlapped };
+    },
+    async release() {
+      await Promise.all([one.release(), other.release()]);
+    },
+  };
+}
+
+/** A store that takes a claim of both records for a claim of the transfer. */
+function claimingOne(): CallbackStore {
+  const store = memoryStore();
+  return {
+    ...store,
+    claimsBoth: true,
+    claim: (key, { record, ...request }) => store.claim(key, record === 'reversal' ? { ...request, record } : request),
+  };
+}
+
+export const brokenRefunds: readonly BrokenStore[] = [
+  {
+    fault: 'ignores which record is claimed',
+    make: changed((store) => ({ claim: (key, request) => store.claim(key, { ...request, record: undefined }) })),
+    caughtBy: [refundApart],
+    says: /the refund of a settled transfer is settled, not free/,
+  },
+  {
+    fault: 'claims the transfer with its refund',
+    make: (redis) => {
+      const store = redisStore(redis);
+      return {
+        async claim(key, request) {
+          const reply = await store.claim(key, request);
+          if (request.record === 'reversal') await store.claim(key, { ...request, record: undefined });
+          return reply;
+        },
+      };
+    },
+    caughtBy: [refundReleased],
+    says: /the claim of a refund has settled its transfer/,
+  },
+  {
+    fault: 'reads the transfer in place of its refund',
+    make: changed((store) => ({ read: (key) => store.read(key) })),
+    caughtBy: [refundsRead],
+    says: /`read` shows another record/,
+  },
+  {
+    fault: 'forgets the transfer in place of its refund',
+    make: changed((store) => ({ forget: (key, fingerprint) => store.forget(key, fingerprint) })),
+    caughtBy: [refundsRead],
+    says: /`forget` has ended the other record/,
+  },
+  {
+    fault: 'claims the transfer alone where both records are claimed',
+    make: claimingOne,
+    caughtBy: [fiftyBoth],
+    says: /while both records are held, a claim of reversal is claimed/,
+  },
+  {
+    fault: 'ignores the settled refund where both records are claimed',
+    make: claimingOne,
+    caughtBy: [transferSettledFirst, refundSettledFirst],
+    says: /facts of|claimed/,
+  },
+  {
+    fault: 'keeps the refund claimed that it has refused',
+    make: () => claimingBoth({ keepsRefund: true }),
+    caughtBy: [transferSettledFirst],
+    says: /a free callback was not granted/,
+  },
+  {
+    fault: 'keeps the transfer claimed that it has refused',
+    make: () => claimingBoth({ keepsTransfer: true }),
+    caughtBy: [refundSettledFirst],
+    says: /a free callback was not granted/,
+  },
+  {
+    fault: 'grants a refund while its transfer is held',
+    make: () => claimingBoth({ grantsBeside: true }),
+    caughtBy: [bothExclude],
+    says: /while the transfer is held, a claim of reversal is claimed/,
+  },
+  {
+    fault: 'keeps a claim of both records beyond its lease',
+    make: () => claimingBoth({ both: (request) => ({ refund: { ...request, leaseMs: 60_000 } }) }),
+    caughtBy: [bothLapse],
+    says: /a lease of \d+ ms never ended/,
+  },
+  {
+    fault: 'keeps the record of a refund longer than it was asked to',
+    make: () => claimingBoth({ both: (request) => ({ refund: { ...request, retentionMs: 600_000 } }) }),
+    caughtBy: [bothEnded],
+    says: /a settled record of \d+ ms never ended/,
+  },
+];
