@@ -17,7 +17,8 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant, startReceiver } from '../service/support.js';
 import { serve } from '../../../test/support/servers/serve.js';
 import { folderOf } from '../../../test/cli/app-support.js';
-import { longestLine, objects, runSandboxCli as run, startSandboxCli as start } from '../../../test/cli/support.js';
+import { runSandboxInProcess as run } from '../../../test/cli/in-process.js';
+import { longestLine, objects, startSandboxCli as start } from '../../../test/cli/support.js';
 import type { TransferScenario } from '../../src/service/scenarios.js';
 
 describe('the verdict', () => {
