@@ -47,7 +47,7 @@ export const longTests = {
   inOwnProcess: [
     'test/no-*.test.ts',
     'test/cli/{config,inspect*,reconcile*,usage}.test.ts',
-    'sandbox/test/cli/trigger*.test.ts',
+    'sandbox/test/cli/{trigger,usage}.test.ts',
     'sandbox/test/console/**/*.test.ts',
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
@@ -62,7 +62,7 @@ export const longTests = {
  */
 export const weeklyTests = [
   'test/{hosts,sql}/**/*.test.ts',
-  'sandbox/test/{cli/check/*,cli/trigger-service,cli/usage,demo/*,package/**/*}.test.ts',
+  'sandbox/test/{cli/check/*,cli/trigger-service,demo/*,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
   'test/examples/{dynamodb-store,mongo-store,services-input}.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',

@@ -149,6 +149,12 @@ const takesAnything: Record<string, string> = {
       (name) => [name, noOptions],
     ),
   ),
+  ...Object.fromEntries(
+    ['hmacSignature', 'publicKeySignature', 'messageSignature'].map((name) => [
+      `${name}().explain`,
+      'The router calls it, with the request of any host.',
+    ]),
+  ),
   'transferToken().urlFor': noOptions,
   'headerToken().sign': noOptions,
   'basicAuth().sign': noOptions,

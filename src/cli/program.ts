@@ -25,12 +25,41 @@ export interface Program {
   readonly failureCodes?: Readonly<Record<string, number>>;
 }
 
+/** Where a command line writes what belongs to no command: help, a version, and the sentence of a failure. */
+interface Output {
+  readonly print: (text: string) => void;
+  readonly fail: (sentence: string) => void;
+}
+
+/** Runs a command line with these arguments. Resolves with the exit code. Never rejects. */
+export async function run(program: Program, args: readonly string[], output: Output): Promise<number> {
+  const all = withDefault(program, args);
+  try {
+    return await runCommand(program, all, output);
+  } catch (error) {
+    return failWith(error, program, all[0] ?? '', output);
+  }
+}
+
+/** Writes one sentence. Returns the exit code of what failed. */
+function failWith(error: unknown, program: Program, command: string, { fail }: Output): number {
+  const invalid = error as Partial<TransferCallbackError>;
+  const { code, option } = invalid;
+  const isUsage = code === 'INVALID_ARGUMENT' || error instanceof UsageError;
+  const message = option === undefined ? messageOf(error) : describeInvalid(toFlag(program, command, option), invalid);
+  fail(`${program.name}: ${message.split('\n').map(printable).join('\n')}\n`);
+  return isUsage ? 2 : toFailureCode(program, command);
+}
+
+function toFailureCode({ failureCodes }: Program, command: string): number {
+  return failureCodes?.[command] ?? 1;
+}
+
 /** Runs the command line of this process, and ends it. */
 export function runProgram(program: Program): void {
-  const args = withDefault(program, process.argv.slice(2));
-  const [command = ''] = args;
-
-  const failureCode = program.failureCodes?.[command] ?? 1;
+  const args = process.argv.slice(2);
+  const [command = ''] = withDefault(program, args);
+  const output = { print, fail: (sentence: string) => void process.stderr.write(sentence) };
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     // EIO: the terminal is gone.
     if (code !== 'EPIPE' && !(code === 'EIO' && stdout.isTTY)) {
@@ -43,18 +72,11 @@ export function runProgram(program: Program): void {
   // Without a listener, a reader of standard error that has gone would end the command.
   process.stderr.on('error', () => undefined);
 
-  /** Prints one sentence, and ends with the exit code of what failed. */
   function fail(error: unknown): void {
-    const invalid = error as Partial<TransferCallbackError>;
-    const { code, option } = invalid;
-    const isUsage = code === 'INVALID_ARGUMENT' || error instanceof UsageError;
-    const message =
-      option === undefined ? messageOf(error) : describeInvalid(toFlag(program, command, option), invalid);
-    process.stderr.write(`${program.name}: ${message.split('\n').map(printable).join('\n')}\n`);
-    end(isUsage ? 2 : failureCode);
+    end(failWith(error, program, command, output));
   }
 
-  run(program, args).then(end, fail);
+  void run(program, args, output).then(end);
 
   // Nothing is left that could resume the command. Without this, Node would end with 0.
   process.on('beforeExit', () => {
@@ -68,7 +90,7 @@ export function runProgram(program: Program): void {
   process.on('exit', (exitCode) => {
     if (hasEnded || exitCode !== 0) return;
     process.stderr.write(`${program.name}: Your app has ended the process before the command had finished.\n`);
-    process.exitCode = failureCode;
+    process.exitCode = toFailureCode(program, command);
   });
 }
 
@@ -89,8 +111,12 @@ function withDefault({ defaultCommand }: Program, args: readonly string[]): read
   return defaultCommand !== undefined && isOption ? [defaultCommand, ...args] : args;
 }
 
-/** Runs the command line. Resolves with the exit code. */
-async function run({ version, help, commands }: Program, [name, ...args]: readonly string[]): Promise<number> {
+/** Resolves with the exit code. */
+async function runCommand(
+  { version, help, commands }: Program,
+  [name, ...args]: readonly string[],
+  { print }: Output,
+): Promise<number> {
   if (name !== undefined && versionWords.includes(name)) {
     print(`${version()}\n`);
     return 0;

@@ -3,7 +3,15 @@ import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { describeIssues } from '../lib/standard-schema.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
-import { hasFactsOf, haveSameFacts, haveSameMoney, isRefund, parseFingerprint, toFingerprint } from './facts.js';
+import {
+  hasFactsOf,
+  haveSameFacts,
+  haveSameMoney,
+  isRefund,
+  isSameAmount,
+  parseFingerprint,
+  toFingerprint,
+} from './facts.js';
 import { isClosing, type InFlight } from './in-flight.js';
 import type { Confirm, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
@@ -102,9 +110,23 @@ function takeConfirmed<C extends CallbackShape>(
       return;
     }
   }
-  throw unconfirmed('Expected `confirm` to confirm the id, event and facts of the callback; they differ.');
+  throw unconfirmed(
+    `Expected \`confirm\` to confirm the ${findDifferences(delivery, fields).join(', ')} of the callback. It was forged or ` +
+      'changed, or the service writes it otherwise in its response, such as an amount in another unit.',
+  );
 }
 
 function unconfirmed(message: string): TransferCallbackError {
   return new TransferCallbackError('UNCONFIRMED', message);
+}
+
+/** Names the fields of a callback that differ from what was read. Their values may be personal. */
+function findDifferences({ id, event, fingerprint }: Delivery<CallbackShape>, fields: CallbackFields): string[] {
+  const facts = parseFingerprint(fingerprint);
+  return [
+    ...(fields.id === id ? [] : ['id']),
+    ...(fields.event === event ? [] : ['event']),
+    ...(['status', 'currency', 'externalId'] as const).filter((name) => facts?.[name] !== fields[name]),
+    ...(isSameAmount(facts?.amount, fields.amount) ? [] : ['amount']),
+  ];
 }

@@ -10,7 +10,7 @@ import { toLogger, type Logger, type SafeLogger } from '../lib/logger.js';
 import type { CallbackFor, CallbackOf, CallbackShape, EventShape, OtherEvent, TransferCallback } from './callback.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ConfirmLimits, PayoutService } from './payout-service.js';
-import { requireOtherHandlers, resolveConfirm, resolveService } from './service-options.js';
+import { requireOtherHandlers, resolveConfirm, resolveService, unwritten } from './service-options.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
 
@@ -260,11 +260,11 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   const { store, onSuccess, onOutcome, logger } = options;
   const { onFailed, onReversed, onOther } = options as Partial<OtherHandlers<Tx> & OnFailed<CallbackOf<C>, Tx>>;
   if (!hasMethods(store, 'claim')) {
-    const expected = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
+    const expected = 'a store, such as pgStore(pool), redisStore(client), or memoryStore() in a test';
     const [, example] = clients.find(([method]) => hasMethods(store, method)) ?? [];
-    throw invalidArgument('store', expected, store, `store: ${example ?? 'memoryStore()'}`);
+    throw invalidArgument('store', expected, store, `store: ${example ?? 'pgStore(pool)'}`);
   }
-  requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');
+  requireFunction('onSuccess', onSuccess, unwritten);
   const service = resolveService(options);
   requireOtherHandlers(service, { onFailed, onReversed, onOther, store, retentionMs: options.retentionMs });
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
@@ -301,7 +301,14 @@ function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | unde
   // retry after a crash.
   check('storeTimeoutMs', 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
   check('inFlightWaitMs', 0, maxTimerMs - storeTimeoutMs);
-  check('leaseMs', renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
+  const leastLeaseMs = renewalsPerLease * storeTimeoutMs + 1;
+  if (options.leaseMs === undefined && times.leaseMs < leastLeaseMs) {
+    const most = Math.floor((times.leaseMs - 1) / renewalsPerLease);
+    const expected = `a whole number from 1 to ${most}, a third of \`leaseMs\`, or \`leaseMs\` to be given`;
+    const example = `storeTimeoutMs: ${storeTimeoutMs}, leaseMs: ${leastLeaseMs}`;
+    throw invalidArgument('storeTimeoutMs', expected, storeTimeoutMs, example);
+  }
+  check('leaseMs', leastLeaseMs, firstRetryMs - 1);
   check('handlerTimeoutMs', 1, Math.floor(maxTimerMs / maxHandlerTimeouts));
   check('retentionMs', leastRetentionMs, Number.MAX_SAFE_INTEGER);
   return times;

@@ -146,7 +146,7 @@ export const special = {
   unrecorded: {
     ...outcomes.processed,
     level: 'error',
-    line: 'A callback was handled; recording it failed, and is retried until the receiver closes.',
+    line: 'A callback was handled, but not recorded: do not restart this process before the store is back.',
   },
   /** `processed` after `timed_out` */
   late: {
@@ -285,7 +285,10 @@ export interface Ignored {
 /** The case of a sender that a verifier refused. */
 export interface Unauthorized {
   outcome: 'unauthorized';
-  /** The verifier that refused, such as `verifier 2 of 2, urlToken`. Not set by the `verify` of `receive`. */
+  /**
+   * The verifier that refused, such as `verifier 2 of 2, urlToken`, and of a signature the reason. Not set by the
+   * `verify` of `receive`.
+   */
   refusedBy?: string;
   /** Set if the payload was invalid, too, or was not read. */
   issues?: readonly Issue[];

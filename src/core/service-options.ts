@@ -60,9 +60,12 @@ export function requireOtherHandlers(
 
 const dayMs = 86_400_000;
 
+/** The code that an error proposes for a handler. People paste it, and an empty one would acknowledge each callback. */
+export const unwritten = "async ({ data }) => { throw new Error('Not written yet') }";
+
 function requireFor(meaning: StateMeaning, name: string, handler: unknown, meanings: ReadonlySet<StateMeaning>): void {
   if (meanings.has(meaning)) {
-    requireFunction(name, handler, 'async ({ data }) => {}');
+    requireFunction(name, handler, unwritten);
   } else if (handler !== undefined) {
     throw invalidArgument(name, `left out, because no state of the service is ${meaning}`, handler);
   }

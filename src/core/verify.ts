@@ -19,7 +19,7 @@ export const verifyExample = 'verify: urlToken(process.env.CALLBACK_SECRET)';
 export function requireVerifiers(verify: unknown): void {
   const verifiers = Array.isArray(verify) ? (verify as readonly unknown[]) : [verify];
   if (verifiers.length > 0 && verifiers.every((each) => typeof each === 'function')) return;
-  const expected = 'a function or a list of at least one, or left out if every sender is trusted';
+  const expected = 'a verifier, or a list of at least one';
   throw invalidSecret('verify', expected, verify, verifyExample);
 }
 

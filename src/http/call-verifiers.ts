@@ -29,6 +29,12 @@ export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
    * @default true
    */
   readonly readsCallback?: boolean | undefined;
+  /**
+   * Returns why it has refused a request, for `refusedBy` of the log line. The sender does not read it, but it must
+   * contain no secret and no signature.
+   * @default none
+   */
+  readonly explain?: ((request: HostRequest, body: Uint8Array | undefined) => string) | undefined;
 }
 
 const bytesAreGone =
@@ -62,9 +68,10 @@ export async function acceptsAll<C, HostRequest>(
     try {
       // It is known by the number of its parameters, as Express knows an error handler.
       if (bytes === 'gone' && verify.length > 2) throw new TransferCallbackError('BODY_CONSUMED', bytesAreGone);
-      const verdict: unknown = await verify(request, callback, bytes === 'gone' ? undefined : bytes);
+      const body = bytes === 'gone' ? undefined : bytes;
+      const verdict: unknown = await verify(request, callback, body);
       // Only `true` counts: a verifier that forgets to return, or returns an object, has not approved.
-      if (verdict !== true) return new Refused(by);
+      if (verdict !== true) return new Refused(verify.explain ? `${by}: ${verify.explain(request, body)}` : by);
     } catch (error) {
       return new Refused(by, toReason(error));
     }

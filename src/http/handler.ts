@@ -59,7 +59,7 @@ export function transferCallbackHandler<C extends EventShape = TransferCallback,
   return Object.assign(handle, { receiver: resolved.receiver });
 }
 
-/** Returns `undefined` also if it cannot be read: some hosts throw where they have none. */
+/** Returns `undefined` if there is none, or if reading it throws, as it does on some hosts without one. */
 function findWaitUntil(host: HostContext): ((work: Promise<void>) => unknown) | undefined {
   try {
     // Some hosts have it as a method that needs its object.

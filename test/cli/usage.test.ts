@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, inject, test } from 'vitest';
-import { longestLine, root, run } from './support.js';
+import { runInProcess as run } from './in-process.js';
+import { longestLine, root } from './support.js';
 
 test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {
   const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string };
@@ -10,7 +11,7 @@ test.each(['--version', '-v'])('%s prints the version of the package', async (op
 });
 
 test('help names every command, however it is asked for', async () => {
-  const ways = await Promise.all([run(), run('help'), run('--help'), run('-h')]);
+  const ways = [await run(), await run('help'), await run('--help'), await run('-h')] as const;
   for (const { code, out, err } of ways) {
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/\n {2}inspect .+\n {2}reconcile /);
@@ -26,7 +27,8 @@ test.each(['inspect', 'reconcile'])('help on %s is in 80 columns', async (name) 
 });
 
 test('help on a command is the same in every form', async () => {
-  const [help, ...others] = await Promise.all([run('help', 'inspect'), run('inspect', '--help'), run('inspect', '-h')]);
+  const help = await run('help', 'inspect');
+  const others = [await run('inspect', '--help'), await run('inspect', '-h')];
   expect(others).toEqual([help, help]);
 });
 

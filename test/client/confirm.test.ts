@@ -57,7 +57,16 @@ describe('confirm: true', () => {
   const places = /^The transfer that was read is no callback: data\.provider: .*data\.walletNumber: /;
   test.each<[string, (id: string) => Reply, object]>([
     ['is not final', replying(success, { status: 'PENDING' }), { code: 'NOT_FINAL' }],
-    ['has another currency', replying(success, { currency: 'XOF' }), { code: 'UNCONFIRMED' }],
+    [
+      'has another currency',
+      replying(success, { currency: 'XOF' }),
+      { code: 'UNCONFIRMED', message: containing('to confirm the currency of') },
+    ],
+    [
+      'has the amount in another unit, and the ids exchanged',
+      replying(success, { amount: 500, id: 'payout-1', externalId: 'tr-1' }),
+      { code: 'UNCONFIRMED', message: containing('to confirm the id, externalId, amount of') },
+    ],
     [
       'is not as documented',
       replying(success, { provider: undefined, walletNumber: 5 }),

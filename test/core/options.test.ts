@@ -1,14 +1,16 @@
+import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { memoryStore, RetryLater, TransferCallbackError, transferCallbackReceiver } from 'transfer-callbacks';
+import { defineService } from 'transfer-callbacks/client';
 import { requirePruneAge } from '../../src/core/options.js';
 import { containing } from '../support/helpers/containing.js';
 
 const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
 const whole = (from: number, to: number): string => `a whole number from ${from} to ${to}`;
-const aStore = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
+const aStore = 'a store, such as pgStore(pool), redisStore(client), or memoryStore() in a test';
 const aLogger = 'false or an object with warn and error';
 
 test.each<[given: object, expected: string, got: string, option?: string]>([
@@ -37,7 +39,8 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ confirmTimeoutMs: 0 }, whole(1, 2_147_483_647), '0'],
   [{ storeTimeoutMs: NaN }, whole(1, 9_999), 'NaN'],
   [{ storeTimeoutMs: 10_000 }, whole(1, 9_999), '10000'],
-  [{ storeTimeoutMs: 5_000 }, whole(15_001, 29_999), '15000', 'leaseMs'],
+  [{ storeTimeoutMs: 5_000 }, `${whole(1, 4_999)}, a third of \`leaseMs\`, or \`leaseMs\` to be given`, '5000'],
+  [{ storeTimeoutMs: 5_000, leaseMs: 15_000 }, whole(15_001, 29_999), '15000', 'leaseMs'],
   [{ leaseMs: 30_000 }, whole(6_001, 29_999), '30000'],
   [{ retentionMs: 90_000 }, whole(90_001, Number.MAX_SAFE_INTEGER), '90000'],
 ])('a wrong value of an option is refused with what was expected: %o', (given, expected, got, option) => {
@@ -58,7 +61,27 @@ test('an error about an option has the code to write instead', () => {
   expect(thrownBy(() => transferCallbackReceiver({ ...required, leaseMs: '15s' } as never))).toMatchObject({
     write: 'leaseMs: 15000',
   });
+  const write = 'storeTimeoutMs: 6000, leaseMs: 18001';
+  expect(thrownBy(() => transferCallbackReceiver({ ...required, storeTimeoutMs: 6_000 }))).toMatchObject({ write });
+  expect(() => transferCallbackReceiver({ ...required, storeTimeoutMs: 6_000, leaseMs: 18_001 })).not.toThrow();
 });
+
+test.each(['onSuccess', 'onFailed', 'onReversed', 'onOther'])(
+  'the code that is proposed for %s acknowledges nothing',
+  async (name) => {
+    const service = defineService({
+      read: ({ state }: { state: string }) => ({ state, id: 'a', externalId: 'a' }),
+      states: { onSuccess: 'SUCCESS', onFailed: 'FAILED', onReversed: 'REVERSED', onOther: 'OTHER' },
+    });
+    const booked = vi.fn();
+    const given = { onSuccess: booked, onFailed: booked, onReversed: booked, onOther: booked };
+    const options = { store: memoryStore(), logger: false, service, retentionMs: 60 * 86_400_000, ...given };
+    const make = (handler: unknown) => transferCallbackReceiver({ ...options, [name]: handler } as never);
+    const { write } = thrownBy(() => make(undefined)) as { write: string };
+    const handler: unknown = runInNewContext(`(${write.slice(`${name}: `.length)})`);
+    expect(await make(handler).receive({ state: name })).toMatchObject({ outcome: 'handler_failed' });
+  },
+);
 
 test('confirm: false is a switch that is off', () => {
   const receiver = transferCallbackReceiver({ ...required, confirm: false });
@@ -88,7 +111,7 @@ test.each([
   [new Pool(), 'pgStore(pool)'],
   [createPool({}), 'mysqlStore(pool)'],
   [{ $transaction: () => undefined }, "prismaStore(prisma, { dialect: 'postgres' })"],
-  [new Map(), 'memoryStore()'],
+  [new Map(), 'pgStore(pool)'],
 ])('a client in place of a store is refused with the code that makes a store of it', (store, code) => {
   expect(thrownBy(() => transferCallbackReceiver({ ...required, store: store as never }))).toMatchObject({
     write: `store: ${code}`,

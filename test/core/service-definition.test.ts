@@ -14,7 +14,7 @@ function thrownBy(call: () => unknown): unknown {
 }
 
 const signed = hmacSignature({ header: 'x-signature', secrets: 'a-secret-long-enough' });
-const aVerifier = 'a function or a list of at least one, or left out if every sender is trusted';
+const aVerifier = 'a verifier, or a list of at least one';
 const aMeaning = 'one of SUCCESS, FAILED, REVERSED, PENDING, OTHER';
 const aSchema = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
 const aState = (status: string) => `an object with a state that is ${status}`;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { run, runSandboxCli } from '../cli/support.js';
+import { runInProcess as run, runSandboxInProcess } from '../cli/in-process.js';
 import { findBlocks, isThere, listFiles, pages, readText } from './pages.js';
 
 const lines = pages.flatMap((page) =>
@@ -18,7 +18,7 @@ for (const line of lines) {
 
 test.each([...shown])('every option that the documents show with %s is in its help', async (command, options) => {
   const [program, name = ''] = command.split(' ');
-  const { code, out } = await (program === 'transfer-sandbox' ? runSandboxCli : run)('help', name);
+  const { code, out } = await (program === 'transfer-sandbox' ? runSandboxInProcess : run)('help', name);
   expect(code).toBe(0);
   expect([...options].filter((option) => !out.includes(`${option} `))).toEqual([]);
 });

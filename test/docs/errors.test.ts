@@ -82,7 +82,7 @@ function ignoreAbort(error: Error): void {
 
 /** What the app has where it would write the code. */
 const scope = {
-  ...{ basicAuth, headerToken, hmacSignature, ipAllowList, memoryStore, pgStore, redisStore, urlToken },
+  ...{ basicAuth, headerToken, hmacSignature, ipAllowList, memoryStore, pgStore, pool, redisStore, urlToken },
   ...{ transferCallbackReceiver, defineService, read, states: { paid: 'SUCCESS', bounced: 'FAILED' } },
   ...{
     transferCallbackSchema,

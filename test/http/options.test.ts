@@ -21,7 +21,7 @@ import { start } from './support.js';
 const { options } = recordingOptions();
 const receiver = transferCallbackReceiver(options);
 
-const aVerifier = 'a function or a list of at least one, or left out if every sender is trusted';
+const aVerifier = 'a verifier, or a list of at least one';
 const writeVerify = 'Write `verify: urlToken(process.env.CALLBACK_SECRET)`.';
 const aLimit = 'a whole number from 1 to 9007199254740991';
 const wrong: [string, unknown, string][] = [

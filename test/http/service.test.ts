@@ -114,7 +114,7 @@ describe.each(roads)('on $name', (server) => {
     expect(await send(`/${tokenSecret}`, { 'X-Signature': sign(body) })).toEqual(processed);
     // The token is compared before the body is read, which the signature needs.
     expect(logged.map(({ details }) => (details as { refusedBy?: string }).refusedBy)).toEqual([
-      'verifier 1 of 2, hmacSignature',
+      'verifier 1 of 2, hmacSignature: no header x-signature',
       'verifier 2 of 2, urlToken',
       'verifier 2 of 2, urlToken',
     ]);
@@ -172,9 +172,9 @@ test.each<[string, object, unknown, message: string]>([
     'the verifier of an unknown tenant, although the service has one',
     { verify: signed },
     new Map().get('unknown'),
-    'Expected `verify` to be a function or a list of at least one, or left out if every sender is trusted, got undefined.',
+    'Expected `verify` to be a verifier, or a list of at least one, got undefined.',
   ],
-  ['no verifier in the list', { verify: signed }, [], 'Expected `verify` to be a function or a list of at least one'],
+  ['no verifier in the list', { verify: signed }, [], 'Expected `verify` to be a verifier, or a list of at least one'],
   [
     'a token, although the path has that of the service',
     { verify: urlToken(secret) },

@@ -98,6 +98,7 @@ export const members: Readonly<Record<string, Members>> = {
   'Prisma 7': prisma,
   'Prisma 6': prisma,
   Drizzle: drizzle,
+  'Drizzle on postgres.js': drizzle,
   Kysely: kysely,
   Knex: knex,
   TypeORM: typeorm,

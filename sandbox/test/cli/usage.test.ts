@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { transferScenarios } from 'transfer-sandbox';
-import { longestLine, root, runSandboxCli as run, startSandboxCli as start } from '../../../test/cli/support.js';
+import { runSandboxInProcess as run } from '../../../test/cli/in-process.js';
+import { longestLine, root, startSandboxCli as start } from '../../../test/cli/support.js';
 
 test('--version prints the version of the package', async () => {
   const { version } = JSON.parse(readFileSync(`${root}/sandbox/package.json`, 'utf8')) as { version: string };
@@ -98,7 +99,8 @@ describe('colours', () => {
     ['are not on a terminal with NO_COLOR', true, { NO_COLOR: '1' }, false],
     ['are not on a terminal with TERM=dumb', true, { TERM: 'dumb' }, false],
   ])('%s', async (_when, terminal, env, coloured) => {
-    const { out } = await start(flip, { terminal, env }).ended;
+    const { code, out } = await start(flip, { terminal, env }).ended;
+    expect(code).toBe(1);
     expect(out).toContain('Not passed.');
     expect(out.includes(escape)).toBe(coloured);
   });

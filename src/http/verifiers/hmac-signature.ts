@@ -5,6 +5,7 @@ import type { SenderRequest } from '../request.js';
 import { minSecretLength, toSecretList, type Secret } from './secrets.js';
 import {
   oneOf,
+  explainRefusal,
   readSigned,
   resolveSignedContent,
   signedContentOptionNames,
@@ -79,20 +80,21 @@ export function hmacSignature(
   options: HmacSignatureOptions | HmacSignatureOptions<FindSecrets<SenderRequest>>,
 ): HmacSignature<SenderRequest, boolean | Promise<boolean>> {
   const scheme = resolveOptions(options);
+  const explain = (request: SenderRequest, body: Uint8Array | undefined) => explainRefusal(scheme, request, body);
   const { secrets } = options;
   if (typeof secrets === 'function') {
     const hmacSignature = async (request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) => {
       const signed = readSigned(scheme, request, body);
       return signed !== undefined && isSigned(scheme, signed, await findKeys(scheme, secrets(request)));
     };
-    return Object.assign(hmacSignature, { sign: signer(scheme, undefined) });
+    return Object.assign(hmacSignature, { sign: signer(scheme, undefined), explain });
   }
   const keys = toKeys('secrets', secrets, scheme.secretEncoding);
   function hmacSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(scheme, request, body);
     return signed !== undefined && isSigned(scheme, signed, keys);
   }
-  return Object.assign(hmacSignature, { sign: signer(scheme, keys[0]) });
+  return Object.assign(hmacSignature, { sign: signer(scheme, keys[0]), explain });
 }
 
 function digest({ algorithm }: Scheme, texts: Signed['texts'], key: Buffer): Buffer {

@@ -68,8 +68,22 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
     const signature = signer.sign(toSignatureBase(components, signed, params)).toString('base64');
     return { ...Object.fromEntries(headers), 'signature-input': `sig=${params}`, signature: `sig=:${signature}:` };
   }
-  return Object.assign(messageSignature, { sign });
+  function explain(request: SenderRequest, body: Uint8Array | undefined): string {
+    const [input, signature, digest] = headerNames.map((name) => readHeader(request, name));
+    const missing = headerNames.find((name) => readHeader(request, name) === undefined);
+    if (missing !== undefined) return `no header ${missing}`;
+    if (body === undefined) return 'no bytes of a body';
+    const signed = parseSignature(input, signature);
+    if (signed === undefined) return 'not one signature of the form of RFC 9421 in signature-input and signature';
+    if (!isTimely(signed, toleranceMs)) return 'a time of the signature that is not tolerated';
+    if (!coversAll(signed.components, required)) return `not all of ${required.join(', ')} are covered`;
+    if (!isDigestOf(digest ?? '', body)) return 'another digest: other bytes than the ones that were signed';
+    return 'another signature: another key, or other headers than the ones that were signed';
+  }
+  return Object.assign(messageSignature, { sign, explain });
 }
+
+const headerNames = ['signature-input', 'signature', 'content-digest'] as const;
 
 /** Returns the input of a signature that is made now, and valid for a minute. */
 function toParams(components: readonly string[], algorithm: string): string {

@@ -2,6 +2,7 @@ import { onlyKnownOptions } from '../../lib/checks.js';
 import type { SenderRequest } from '../request.js';
 import { isSignedBy, toPublicKeys, toSigner, type DsaEncoding, type PublicKeys } from './public-keys.js';
 import {
+  explainRefusal,
   readSigned,
   resolveSignedContent,
   signedContentOptionNames,
@@ -74,7 +75,8 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
     const signer = toSigner(secret, dsaEncoding, keys);
     return (texts) => signer.sign(toBytes(texts));
   });
-  return Object.assign(publicKeySignature, { sign });
+  const explain = (request: SenderRequest, body: Uint8Array | undefined) => explainRefusal(content, request, body);
+  return Object.assign(publicKeySignature, { sign, explain });
 }
 
 function toBytes(texts: Signed['texts']): Buffer {

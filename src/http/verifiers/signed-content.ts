@@ -102,6 +102,33 @@ export function readSigned(
   return { texts, candidates: (value.match(form) ?? []).map((text) => Buffer.from(text, encoding)) };
 }
 
+/**
+ * Returns why the signature of a request was refused, for people who set it up: by names and times, never by the
+ * signature or by another value of the request.
+ */
+export function explainRefusal(content: SignedContent, request: SenderRequest, body: Uint8Array | undefined): string {
+  const { header, encoding, form, template, timestamp: time, toleranceMs } = content;
+  const own = ['body', 'timestamp'];
+  const names = [header, time?.name, ...template.map((each) => ('name' in each ? each.name : undefined))];
+  const isMissing = (name = 'body'): boolean => !own.includes(name) && readHeader(request, name) === undefined;
+  const missing = names.find(isMissing);
+  if (missing !== undefined) return `no header ${missing}`;
+  if (body === undefined) return 'no bytes of a body';
+  const value = readHeader(request, header) ?? '';
+  const timestamp = time?.read(request, value);
+  if (time !== undefined && timestamp === undefined) return `no time after ${time.prefix} in the header ${header}`;
+  if (timestamp !== undefined && !isRecent(timestamp, toleranceMs)) return describeAge(timestamp, toleranceMs);
+  if (value.match(form) === null) return `no signature in ${encoding} of the expected length in the header ${header}`;
+  return 'another signature: another secret or key, or other bytes than the ones that were signed';
+}
+
+function describeAge(timestamp: string, toleranceMs: number): string {
+  const seconds = Math.round((Date.now() - toSentMs(timestamp)) / 1_000);
+  if (Number.isNaN(seconds)) return 'a timestamp that is no time';
+  const side = seconds < 0 ? 'in the future' : 'old';
+  return `a timestamp ${Math.abs(seconds)} s ${side}, with a tolerance of ${toleranceMs / 1_000} s`;
+}
+
 /** Returns the signed strings, one after the other. */
 export function fillTemplate(
   { template }: SignedContent,
@@ -142,9 +169,10 @@ function toTimestamp(timestamp: unknown): TimestampPlace {
 /**
  * A time in seconds is shorter than one in milliseconds for some thousand years. A time in another unit is not recent.
  */
+function toSentMs(timestamp: string): number {
+  return isIso.test(timestamp) ? Date.parse(timestamp) : Number(timestamp) * (timestamp.length > 11 ? 1 : 1_000);
+}
+
 function isRecent(timestamp: string, toleranceMs: number): boolean {
-  const sentMs = isIso.test(timestamp)
-    ? Date.parse(timestamp)
-    : Number(timestamp) * (timestamp.length > 11 ? 1 : 1_000);
-  return Math.abs(Date.now() - sentMs) <= toleranceMs;
+  return Math.abs(Date.now() - toSentMs(timestamp)) <= toleranceMs;
 }

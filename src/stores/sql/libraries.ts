@@ -2,11 +2,12 @@ import { hasMethods, invalidSecret, maxTimerMs, onlyKnownOptions } from '../../l
 import { pause } from '../../lib/deadline.js';
 import { dialects, type SqlDialect } from './dialects.js';
 import { LateStatements, type KnexTransaction, type QueryRunner } from './late-statements.js';
-import { lend, type LendRules, type Loan } from './lend.js';
+import { lend, type LendRules } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
 import { isPostgresJs, runOnPostgresJs } from './postgres-js.js';
 import { PrismaOperations } from './prisma-operations.js';
 import { warnOfQueryTimeout } from './query-timeout.js';
+import { keepOpen, lendSequelize, plainRows, type SequelizeTransaction } from './sequelize-transactions.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
 
@@ -22,7 +23,7 @@ type TxOf<Work> = Work extends (tx: infer Tx) => unknown ? Tx : never;
 /** The `tx` of handlers. On SQLite they have none. */
 type TxOn<D extends SqlDialect, Tx> = D extends 'sqlite' ? undefined : Tx;
 
-/** How often the store checks whether a transaction of TypeORM or Sequelize has ended, in milliseconds. */
+/** How often the store checks whether a transaction of TypeORM has ended, in milliseconds. */
 const pollMs = 5;
 
 /**
@@ -288,50 +289,6 @@ export function sequelizeStore<S extends { query: Method; transaction: Method },
     },
     { lend: lendSequelize },
   );
-}
-
-/** Options of the store's queries. Those that an app has set for all of its queries may change rows. */
-const plainRows = { type: 'RAW', raw: true, nest: false, plain: false, fieldMap: undefined, mapToModel: false };
-
-interface SequelizeTransaction {
-  /** The nested transactions that were begun in it. */
-  readonly savepoints?: readonly SequelizeTransaction[];
-  parent?: SequelizeTransaction | null;
-  finished?: string | undefined;
-}
-
-/** After a deadlock Sequelize would end the transaction of a statement, and give its connection back. */
-function keepOpen(transaction: SequelizeTransaction): object {
-  const refuse = { value: () => Promise.reject(new Error('The store ends the transaction.')) };
-  const finished = { value: undefined, writable: true };
-  return Object.create(transaction, { commit: refuse, rollback: refuse, finished }) as object;
-}
-
-/** Sequelize nests by `sequelize.transaction({ transaction: tx })`, which begins nothing through `tx`. */
-function lendSequelize(tx: SequelizeTransaction): Loan<SequelizeTransaction> {
-  // `begin` commits in MySQL, and the last three replace the connection, or give it back.
-  const loan = lend(tx, { controls: ['commit', 'rollback', 'begin', 'prepareEnvironment', 'cleanup', 'forceCleanup'] });
-  const waitForAll = async (): Promise<void> => {
-    while (findNested(tx).length > 0) await pause(pollMs, { keepAlive: false });
-  };
-  return {
-    tx: loan.tx,
-    end(hasSucceeded) {
-      for (const nested of findNested(tx)) {
-        // What it sends last goes through its parent.
-        if (hasSucceeded && nested.parent === loan.tx) nested.parent = tx;
-        // Sequelize refuses every statement of a transaction that is finished.
-        if (!hasSucceeded) nested.finished = 'rollback';
-      }
-      loan.end(hasSucceeded);
-    },
-    idle: () => (findNested(tx).length === 0 ? undefined : waitForAll()),
-  };
-}
-
-/** Returns the nested transactions that run, in any depth. */
-function findNested({ savepoints = [] }: SequelizeTransaction): SequelizeTransaction[] {
-  return savepoints.flatMap((nested) => [...(nested.finished === undefined ? [nested] : []), ...findNested(nested)]);
 }
 
 /**

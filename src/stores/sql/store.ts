@@ -90,20 +90,25 @@ export function makeStore<Tx>(
       });
       const { olderThanMs } = options;
       requirePruneAge(olderThanMs);
-      let pruned = 0;
-      // From id to id: a search from the start would pass all those again that it keeps.
-      for (let last: string | undefined = ''; last !== undefined;) {
-        const found = (await query(table.findOld(olderThanMs, last, pruneBatch))) as readonly { id: string }[];
-        const ids = found.map(({ id }) => table.syntax.parse(id));
-        const remove = (): Promise<unknown> => query(table.removeOld(ids, olderThanMs));
-        // Once more, because MySQL may end it for a claim that takes over two of the rows.
-        if (ids.length > 0) await remove().catch(remove);
-        pruned += ids.length;
-        last = ids.at(-1);
-      }
-      return pruned;
+      return prune(query, table, olderThanMs);
     }),
   };
+}
+
+/** Deletes the rows that `prune` of the store is to delete. Resolves with their number. */
+async function prune(query: Query, table: Table, olderThanMs: number): Promise<number> {
+  let pruned = 0;
+  // From id to id: a search from the start would pass all those again that it keeps.
+  for (let last: string | undefined = ''; last !== undefined;) {
+    const found = (await query(table.findOld(olderThanMs, last, pruneBatch))) as readonly { id: string }[];
+    const ids = found.map(({ id }) => table.syntax.parse(id));
+    const remove = (): Promise<unknown> => query(table.removeOld(ids, olderThanMs));
+    // Once more, because MySQL may end it for a claim that takes over two of the rows.
+    if (ids.length > 0) await remove().catch(remove);
+    pruned += ids.length;
+    last = ids.at(-1);
+  }
+  return pruned;
 }
 
 async function toRecords(transfer: string, record: ClaimRequest['record']): Promise<Records> {

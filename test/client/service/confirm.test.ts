@@ -33,9 +33,24 @@ describe('a callback that the service', () => {
   });
 
   test.each<[why: string, status: Status, known: Known | undefined, error: object]>([
-    ['has as failed', 'SUCCESS', 'FAILED', { code: 'UNCONFIRMED', message: containing('they differ') }],
-    ['has as succeeded', 'FAILED', 'SUCCESS', { code: 'UNCONFIRMED', message: containing('they differ') }],
-    ['has not reversed', 'REVERSED', 'SUCCESS', { code: 'UNCONFIRMED', message: containing('they differ') }],
+    [
+      'has as failed',
+      'SUCCESS',
+      'FAILED',
+      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
+    ],
+    [
+      'has as succeeded',
+      'FAILED',
+      'SUCCESS',
+      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
+    ],
+    [
+      'has not reversed',
+      'REVERSED',
+      'SUCCESS',
+      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
+    ],
     [
       'has as pending',
       'SUCCESS',

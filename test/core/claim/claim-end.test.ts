@@ -99,6 +99,6 @@ test('the end of a claim is not that of the one that was claimed again, nor of o
   expect(await onSuccess.mock.results[0]?.value).toBe(false);
   expect(logger.lines.map(({ message }) => message)).toEqual([
     'The lease of a callback had lapsed under its handler; it was claimed again.',
-    expect.stringContaining('recording it failed'),
+    expect.stringContaining('but not recorded'),
   ]);
 });

@@ -134,7 +134,7 @@ test('renewals that fail, one after the other, are one warning, and none once th
   await receiverOf({ store, logger: recording }).receive(transferSucceeded());
   await vi.advanceTimersByTimeAsync(15_000);
   expect(recording.lines).toMatchObject([
-    { level: 'error', message: expect.stringContaining('recording it failed') as string },
+    { level: 'error', message: expect.stringContaining('but not recorded') as string },
   ]);
 });
 

@@ -74,7 +74,7 @@ test('a success that a store rejects with undefined counts as not recorded', asy
   expect(logger.lines).toMatchObject([
     {
       level: 'error',
-      message: 'A callback was handled; recording it failed, and is retried until the receiver closes.',
+      message: 'A callback was handled, but not recorded: do not restart this process before the store is back.',
       details: { err: noReason },
     },
   ]);
