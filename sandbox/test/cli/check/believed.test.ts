@@ -139,5 +139,5 @@ test('a script reads $ID and $STATUS from its environment', async () => {
     ['--count', `sh ${folder}/count.sh`],
     signed,
   );
-  expect([code, wrong, trial('reversed')?.bookings]).toEqual([0, [], 1]);
+  expect([code, wrong, trial('reversed')?.verdict]).toEqual([0, [], 'right']);
 });

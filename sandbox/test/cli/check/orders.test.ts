@@ -17,6 +17,15 @@ test('whoever refunds what is no success refunds a payout on its way', async () 
   expect(trial('pending')?.because).toEqual(['A payout without an outcome was booked.']);
 });
 
+test('whoever books a payout on its way as paid is found, although it is paid in the end', async () => {
+  const { book, count } = await makeBooks();
+  const url = await serveAny(book, (payload: Razorpay) =>
+    razorpay(payload, payload.event === 'payout.initiated' ? 'SUCCESS' : undefined),
+  );
+  const { wrong, trial } = await checkNamed('razorpayx', url, [...fast, '--skip', 'forged', ...count], signed);
+  expect([wrong, trial('pending')?.because]).toEqual([['pending'], ['A payout without an outcome was booked.']]);
+});
+
 test('a state of Wise that follows a success, and is refunded too early, is found', async () => {
   const { book, count } = await makeBooks();
   const states: Record<string, string> = {
