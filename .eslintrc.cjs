@@ -148,7 +148,7 @@ module.exports = [
       String.raw`\.\./service/[^/]+`,
       attempt,
       String.raw`\.\./index\.js`,
-      String.raw`\./check/(?:check|defined-service|load-by-name|load-service|payload|report)\.js`,
+      String.raw`\./check/(?:check|load-by-name|load-service|payload|report|service)\.js`,
       ownFolder,
     ],
     'The command line of the sandbox knows its service, lib, and what both command lines share.',

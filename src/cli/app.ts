@@ -1,4 +1,5 @@
-import type { TransferCallbackReceiver } from '../node.js';
+import type { CallbackStore, TransferCallbackReceiver } from '../node.js';
+import { pause } from '../lib/deadline.js';
 import { text, UsageError } from './arguments.js';
 import { configFile, findConfigFile, loadExports } from './config-file.js';
 
@@ -41,7 +42,30 @@ export async function connectApp(config: string | undefined, instead: string): P
   if (store?.processLocal === true) {
     throw new UsageError(`Expected a store that processes share, got memoryStore(). Call \`${instead}\` in the app.`);
   }
+  await waitForStore(store);
   return { receiver, pending, paid };
+}
+
+const connectingMs = 5_000;
+const pauseMs = 100;
+
+/**
+ * Waits some seconds while the store fails. A client may still be connecting, and a configuration in CommonJS cannot
+ * await that. If the store goes on to fail, the command shows its error.
+ */
+async function waitForStore(store: CallbackStore<unknown> | undefined): Promise<void> {
+  const read = async (): Promise<unknown> => store?.read?.('transfer-callbacks-connecting');
+  const isReady = (): Promise<boolean> =>
+    read().then(
+      () => true,
+      () => false,
+    );
+  const endsAt = performance.now() + connectingMs;
+  const waiting = new AbortController();
+  // A client with a queue does not fail meanwhile: the command has a deadline of its own for it.
+  const tooLong = pause(connectingMs, waiting).then(() => true);
+  while (performance.now() < endsAt && !(await Promise.race([isReady(), tooLong]))) await pause(pauseMs);
+  waiting.abort();
 }
 
 /** Throws UsageError if a receiver lacks one of its parts. An app may make it by hand. */

@@ -3,7 +3,15 @@ import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { describeIssues } from '../lib/standard-schema.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
-import { haveSameFacts, haveSameMoney, isSameAmount, parseFingerprint, toFingerprint } from './facts.js';
+import {
+  hasFactsOf,
+  haveSameFacts,
+  haveSameMoney,
+  isRefund,
+  isSameAmount,
+  parseFingerprint,
+  toFingerprint,
+} from './facts.js';
 import { isClosing, type InFlight } from './in-flight.js';
 import type { Confirm, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
@@ -78,8 +86,9 @@ function readReturned<C extends CallbackShape>(
 }
 
 /**
- * Gives the delivery a callback with the same id, event and facts, or makes it that of the reversal of its transfer: a
- * success or a failure that the service has taken back since must not run its handler. Throws UNCONFIRMED otherwise.
+ * Gives the delivery a callback with the same id, event and facts. A failure or a reversal may lack facts, which the
+ * delivery then gets. If the service has reversed the transfer since, the delivery becomes the reversal, because the
+ * handler of its success or failure must not run. Throws UNCONFIRMED otherwise.
  */
 function takeConfirmed<C extends CallbackShape>(
   delivery: Delivery<C>,
@@ -92,9 +101,12 @@ function takeConfirmed<C extends CallbackShape>(
       delivery.callback = callback;
       return;
     }
+    const received = parseFingerprint(fingerprint) ?? {};
+    // The callback of a failure may lack its amount.
+    const isWhole = fields.event === event && isRefund(fields) && hasFactsOf(fields, received);
     const isReversal = takesReversals && fields.event === 'transfer.reversed' && fields.status === 'REVERSED';
-    if (isReversal && haveSameMoney(fields, parseFingerprint(fingerprint) ?? {})) {
-      delivery.becomeReversal(callback, fields);
+    if (isWhole || (isReversal && haveSameMoney(fields, received))) {
+      delivery.becomeRefund(callback, fields);
       return;
     }
   }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { toPrintable } from '../lib/text.js';
-import { finalEvents, toTransferKey, type EventShape, type FinalStatus } from './callback.js';
-import { haveSameFacts, haveSameMoney, parseFingerprint, showFingerprint, toFingerprint } from './facts.js';
+import { toTransferKey, type EventShape, type FinalStatus } from './callback.js';
+import { haveSameFacts, haveSameMoney, isRefund, parseFingerprint, showFingerprint, toFingerprint } from './facts.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import type { CallbackFields } from './payout-service.js';
 
@@ -84,11 +84,11 @@ export class Delivery<C extends EventShape = EventShape> {
     this.#waitEndedAt = performance.now();
   }
 
-  /** Makes this the delivery of the reversal of its transfer, which `confirm` has read. */
-  becomeReversal(callback: C, fields: CallbackFields): void {
+  /** Makes this the delivery of the failure or the reversal that `confirm` has read. */
+  becomeRefund(callback: C, fields: CallbackFields): void {
     this.callback = callback;
-    this.event = finalEvents.REVERSED;
-    this.status = 'REVERSED';
+    this.event = fields.event;
+    this.status = fields.status as FinalStatus;
     this.timestamp = fields.timestamp && toPrintable(fields.timestamp);
     this.fingerprint = toFingerprint(fields);
   }
@@ -96,18 +96,14 @@ export class Delivery<C extends EventShape = EventShape> {
   /** Returns how the delivery ends if its id was settled with these facts. */
   compareWith(settled: string): Ending {
     if (haveSameFacts(settled, this.fingerprint)) return { outcome: 'duplicate' };
-    const other = this.#findOtherStatus(settled);
-    if (other === 'REVERSED' || (other === 'FAILED' && this.status === 'REVERSED')) {
-      return { outcome: 'duplicate', settled: showFingerprint(settled) };
+    const [before, now] = [parseFingerprint(settled), parseFingerprint(this.fingerprint)];
+    if (before !== undefined && now !== undefined && haveSameMoney(before, now)) {
+      // A copy may lack a fact, or have one more. A service may turn off a webhook that responds with 4xx.
+      if (before.status === now.status && isRefund(now)) return { outcome: 'duplicate' };
+      const isOver = before.status === 'REVERSED' || (before.status === 'FAILED' && now.status === 'REVERSED');
+      if (isOver) return { outcome: 'duplicate', settled: showFingerprint(settled) };
     }
     return { outcome: 'conflict', settled: showFingerprint(settled), received: showFingerprint(this.fingerprint) };
-  }
-
-  /** Returns the status of these facts if they differ in it, and are about the same money. */
-  #findOtherStatus(settled: string): string | undefined {
-    const [before, now] = [parseFingerprint(settled), parseFingerprint(this.fingerprint)];
-    if (before === undefined || now === undefined || !haveSameMoney(before, now)) return undefined;
-    return before.status === this.status ? undefined : before.status;
   }
 
   /** Returns the outcome. Its duration ends with this call. */

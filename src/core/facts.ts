@@ -44,6 +44,17 @@ export function haveSameMoney(one: TransferCallbackFacts, other: TransferCallbac
   );
 }
 
+/** Returns whether these facts are of a failure or a reversal, which refund the transfer, and which may lack some. */
+export function isRefund({ status }: TransferCallbackFacts): boolean {
+  return status === 'FAILED' || status === 'REVERSED';
+}
+
+/** Returns whether `whole` has all facts of `part`, and the same. `part` may lack some. */
+export function hasFactsOf(whole: TransferCallbackFacts, part: TransferCallbackFacts): boolean {
+  const { status, externalId, amount = whole.amount, currency = whole.currency } = part;
+  return haveSameFacts(toFingerprint(whole), toFingerprint({ status, externalId, amount, currency }));
+}
+
 /** Returns whether the facts `now` are of the reversal of a success with the facts `before`. */
 export function isReversalOf(before: string, now: string): boolean {
   const [success, reversal] = [parseFingerprint(before), parseFingerprint(now)];

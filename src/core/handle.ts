@@ -138,7 +138,7 @@ function callHandler<C extends CallbackShape, Tx>(
       case 'transfer.success':
         return onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context);
       case 'transfer.failed':
-        return onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
+        return onFailed?.(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
       case 'transfer.reversed':
         return onReversed?.(callback as CallbackShape, context);
       case 'other':

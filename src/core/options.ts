@@ -65,11 +65,23 @@ export type Confirm<C extends CallbackShape> = (callback: C, context: CallContex
  * const options: ReceiverOptions = { store, onSuccess, onFailed, handlerTimeoutMs: 5_000 };
  */
 export type ReceiverOptions<C extends EventShape = TransferCallback, Tx = undefined> = CommonOptions<C, Tx> &
+  Takes<FailedOf<C['event']>, OnFailed<C, Tx>> &
   Takes<Extract<C, { event: 'transfer.reversed' }>, OnReversed<C, Tx>> &
   Takes<Extract<C, OtherEvent>, OnOther<C, Tx>>;
 
 /** A handler of callbacks that the service never sends is left out, and any other handler is required. */
 type Takes<Sent, Handler> = [Sent] extends [never] ? { [K in keyof Handler]?: undefined } : Handler;
+
+/** A service whose payouts may be reversed need not have a failure. */
+type FailedOf<E> = 'transfer.failed' extends E ? E : 'transfer.reversed' extends E ? never : E;
+
+interface OnFailed<C extends EventShape, Tx> {
+  /**
+   * Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. Left out if
+   * no state of the `service` is `FAILED`.
+   */
+  onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
+}
 
 interface OnReversed<C extends EventShape, Tx> {
   /**
@@ -100,8 +112,6 @@ interface CommonOptions<C extends EventShape, Tx> {
   store: CallbackStore<Tx>;
   /** Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. */
   onSuccess: (callback: NoInfer<CallbackFor<C, 'transfer.success'>>, context: HandlerContext<Tx>) => unknown;
-  /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
-  onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
    * The payout service, made by `transferService` or `defineService`. It may not be `undefined`: the documented service
    * has no verifier.
@@ -180,7 +190,7 @@ export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx 
   extends ResolvedTimes, OtherHandlers<Tx> {
   store: CallbackStore<Tx>;
   onSuccess: CommonOptions<C, Tx>['onSuccess'];
-  onFailed: CommonOptions<C, Tx>['onFailed'];
+  onFailed: OnFailed<C, Tx>['onFailed'] | undefined;
   confirm: Confirm<C> | undefined;
   service: PayoutService<C | OtherEvent>;
   onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
@@ -247,17 +257,16 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames, { findPlace: findRouterOption });
-  const { store, onSuccess, onFailed, onOutcome, logger } = options;
-  const { onReversed, onOther } = options as Partial<OtherHandlers<Tx>>;
+  const { store, onSuccess, onOutcome, logger } = options;
+  const { onFailed, onReversed, onOther } = options as Partial<OtherHandlers<Tx> & OnFailed<CallbackOf<C>, Tx>>;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as pgStore(pool), redisStore(client), or memoryStore() in a test';
     const [, example] = clients.find(([method]) => hasMethods(store, method)) ?? [];
     throw invalidArgument('store', expected, store, `store: ${example ?? 'pgStore(pool)'}`);
   }
   requireFunction('onSuccess', onSuccess, unwritten);
-  requireFunction('onFailed', onFailed, unwritten);
   const service = resolveService(options);
-  requireOtherHandlers(service, { onReversed, onOther, store, retentionMs: options.retentionMs });
+  requireOtherHandlers(service, { onFailed, onReversed, onOther, store, retentionMs: options.retentionMs });
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
   if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
     throw invalidArgument('logger', 'false or an object with warn and error', logger, 'logger: console');
@@ -266,7 +275,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     store,
     // Bind the handlers: if the options are an instance of a class, they need its `this`.
     onSuccess: onSuccess.bind(options),
-    onFailed: onFailed.bind(options),
+    onFailed: onFailed?.bind(options),
     onReversed: onReversed?.bind(options),
     onOther: onOther?.bind(options),
     service,

@@ -24,6 +24,7 @@ export function resolveService<E extends EventShape>(options: {
 }
 
 interface Handlers {
+  readonly onFailed?: unknown;
   readonly onReversed?: unknown;
   readonly onOther?: unknown;
   readonly store: Pick<CallbackStore<unknown>, 'transactional' | 'claimsBoth'>;
@@ -33,8 +34,9 @@ interface Handlers {
 /** A missing handler would lose money, and a handler that is never called is a mistake about the service. */
 export function requireOtherHandlers(
   { meanings }: PayoutService,
-  { onReversed, onOther, store, retentionMs }: Handlers,
+  { onFailed, onReversed, onOther, store, retentionMs }: Handlers,
 ): void {
+  requireFor('FAILED', 'onFailed', onFailed, meanings);
   requireFor('REVERSED', 'onReversed', onReversed, meanings);
   requireFor('OTHER', 'onOther', onOther, meanings);
   if (onReversed === undefined) return;

@@ -145,6 +145,7 @@ const harmless = /^[\w ./-]{0,19}$/;
 export function describeGiven(value: unknown): string {
   if (typeof value === 'string') return harmless.test(value) ? `"${value}"` : describeLength(value);
   if (Array.isArray(value)) return 'an array';
+  if (value instanceof Promise) return 'a promise that was not awaited';
   if (typeof value === 'object' && value !== null) return 'an object';
   return typeof value === 'function' || typeof value === 'symbol' ? `a ${typeof value}` : String(value);
 }

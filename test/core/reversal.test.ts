@@ -89,6 +89,35 @@ describe('confirm', () => {
     },
   );
 
+  const bare = { amount: undefined, currency: undefined };
+
+  test.each<[Status]>([['FAILED'], ['REVERSED']])(
+    'a callback of %s without its amount is confirmed, and handled and recorded with the facts that confirm has read',
+    async (status) => {
+      const amounts: unknown[] = [];
+      const store = memoryStore();
+      const take = ({ data }: { data: { amount?: unknown } }) => amounts.push(data.amount);
+      const confirm = () => announced(status, id);
+      const { receiver } = reversingReceiver(store, { confirm, onFailed: take, onReversed: take });
+      expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'processed', status });
+      expect(amounts).toEqual([100]);
+      const fingerprint = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+      expect(await store.read(id)).toMatchObject({ state: 'settled', fingerprint });
+      expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'duplicate' });
+      expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'duplicate' });
+    },
+  );
+
+  test.each<[string, Status, object, object]>([
+    ['a success whose amount the query lacks', 'SUCCESS', { amount: 999_999 }, bare],
+    ['a failure whose amount the query lacks', 'FAILED', {}, bare],
+    ['a failure with another amount', 'FAILED', { currency: undefined, amount: 99 }, {}],
+  ])('%s is unconfirmed', async (_what, status, sent, changes) => {
+    const { receiver, ran } = confirming({ status, changes });
+    expect(await receiver.receive(announced(status, id, sent))).toMatchObject({ outcome: 'unconfirmed' });
+    expect(ran).toEqual([]);
+  });
+
   test('a reversal whose callback was lost is handled with the next copy of the success', async () => {
     const told: { status: Status } = { status: 'SUCCESS' };
     const { receiver, ran } = confirming(told);

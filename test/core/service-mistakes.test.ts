@@ -12,8 +12,24 @@ const statuses = (handled: readonly unknown[]): unknown[] =>
 describe('caught by the definition', () => {
   test('one event for both ends has no failure', () => {
     expect(() => define({ states: { 'transfer.completed': 'SUCCESS' } })).toThrow(
-      'Expected `states` to be an object with a state that is FAILED',
+      'Expected `states` to be an object with a state that is FAILED or REVERSED',
     );
+  });
+
+  test('a failure that is named REVERSED needs no onFailed, which would never be called', async () => {
+    const definition = { states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'REVERSED' } };
+    const options = { onFailed: undefined, retentionMs: 60 * 86_400_000 };
+    const returned: unknown[] = [];
+    const onReversed = ({ data }: { data: { id: string } }) => returned.push(data.id);
+    const { receive } = serve(definition, { ...options, onReversed });
+    for (const event of ['payout.paid', 'payout.bounced']) {
+      expect(await receive(announced(event))).toMatchObject({ outcome: 'processed' });
+    }
+    expect(returned).toHaveLength(1);
+    expect(() => serve(definition, { ...options, onReversed, onFailed: () => undefined })).toThrow(
+      'Expected `onFailed` to be left out, because no state of the service is FAILED',
+    );
+    expect(() => serve({}, { onFailed: undefined })).toThrow('Expected `onFailed` to be a function, got undefined');
   });
 
   test('a handler that is missing, or is never called, makes no receiver', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { invalidSecret, invalidVariable, requireBoolean } from '../../src/lib/checks.js';
+import { invalidArgument, invalidSecret, invalidVariable, requireBoolean } from '../../src/lib/checks.js';
 
 test.each([
   [undefined, 'got undefined. Is its environment variable set?', undefined],
@@ -16,6 +16,12 @@ test('the error for a secret without an example names no code', () => {
   const error = invalidSecret('pool', 'a pool', 'postgres://user:secret@host');
   expect(error.message).toMatch(/got a string of 27 characters\.$/);
   expect(error).not.toHaveProperty('write');
+});
+
+test('the error for a promise in place of an option says that it was not awaited', () => {
+  expect(invalidArgument('store', 'a store', Promise.resolve({})).message).toBe(
+    'Expected `store` to be a store, got a promise that was not awaited.',
+  );
 });
 
 test('a boolean is true or false, and nothing else', () => {

@@ -92,6 +92,20 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     }
   });
 
+  test.each<[Status]>([['FAILED'], ['REVERSED']])(
+    'a copy of a handled %s that lacks a fact, or has one more, is a duplicate, and one with another fact a conflict',
+    async (status) => {
+      const bare = { amount: undefined, currency: undefined };
+      for (const [first, second] of [[{}, bare] as const, [bare, {}] as const]) {
+        const { ran, receive } = setUp();
+        expect(await receive(status, first)).toBe('processed');
+        expect(await receive(status, second)).toBe('duplicate');
+        if (first !== bare) expect(await receive(status, { currency: undefined, amount: 99 })).toBe('conflict');
+        expect(ran).toHaveLength(1);
+      }
+    },
+  );
+
   test('a reversal may lack the amount, or write it in another way', async () => {
     for (const changes of [{ amount: undefined, currency: undefined }, { amount: '100.00' }]) {
       const { ran, receive } = setUp();

@@ -172,6 +172,15 @@ transferCallbackRouter({ store, service: typed, ...handlers, onOther: nothing })
 transferCallbackReceiver({ store, service: loose, ...handlers, onReversed: nothing });
 // @ts-expect-error -- no state of the service is OTHER.
 transferCallbackReceiver({ store, service: loose, ...handlers, onOther: nothing });
+// A failure that may follow a success is REVERSED, and may be the only one.
+const returned = defineService({
+  read: () => ({ state: 'paid', id: 'a', externalId: 'b' }),
+  states: { paid: 'SUCCESS', returned: 'REVERSED' },
+});
+const withoutFailed = { store, service: returned, onSuccess: nothing, onReversed: nothing, retentionMs: 1 };
+transferCallbackReceiver(withoutFailed);
+// @ts-expect-error -- no state of the service is FAILED.
+transferCallbackReceiver({ ...withoutFailed, onFailed: nothing });
 // A handler of the documented callback gets no callback of this service.
 const thank = ({ data }: TransferCallback): string => data.provider;
 // @ts-expect-error -- as above.

@@ -17,6 +17,12 @@ export function isSilent(response: AttemptResponse): boolean {
   return 'error' in response && response.error.startsWith('no response within');
 }
 
+/** Whether the connection broke, or what stands before an app found none. A lost response is not the app's. */
+export function isBroken(response: AttemptResponse): boolean {
+  if ('status' in response) return [502, 503, 504].includes(response.status);
+  return response.error !== 'response lost' && !/^no (?:end of the )?response/.test(response.error);
+}
+
 /** Returns the reason in the body of a response: the message of an error, or the outcome of a success. */
 export function findReason(response: AttemptResponse): string | undefined {
   const body = 'body' in response ? parseJson(response.body) : undefined;
@@ -30,6 +36,11 @@ export function toContentType(isForm: boolean): string {
 }
 
 export interface AttemptOptions {
+  /**
+   * The documented one is the default (service §4.3).
+   * @default 'POST'
+   */
+  method?: string | undefined;
   /**
    * The documented one is the default (service §4.3).
    * @default 'application/json'
@@ -115,9 +126,9 @@ export function attemptCallback(
 }
 
 function requestFor(url: string, bytes: Buffer, options: AttemptOptions): ClientRequest {
-  const { contentType = 'application/json', headers = {}, anyCertificate } = options;
+  const { method = 'POST', contentType = 'application/json', headers = {}, anyCertificate } = options;
   return (new URL(url).protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-    method: 'POST',
+    method,
     headers: { ...toHeaders(headers, bytes), 'Content-Type': contentType, 'Content-Length': bytes.length },
     // An explicit `true` would overrule NODE_TLS_REJECT_UNAUTHORIZED.
     ...(anyCertificate && { rejectUnauthorized: false }),

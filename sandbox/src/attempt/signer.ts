@@ -17,11 +17,16 @@ export class Signer {
   readonly #lacksSignature: boolean;
   readonly #signs: readonly Sign[];
 
+  readonly #verifiers: readonly unknown[];
+  readonly #signWith: SignWith;
+
   /** A verifier that cannot sign `sample` is left out. Throws INVALID_ARGUMENT if the secret is of another kind. */
   constructor(verify: unknown, sample: string, signWith: SignWith = {}) {
     const found = [verify].flat().map((each) => ({ verifier: each, sign: findSign(each, sample, signWith) }));
     this.#lacksSignature = found.some(({ verifier, sign }) => sign === undefined && readsBody(verifier));
     this.#signs = found.flatMap(({ sign }) => sign ?? []);
+    this.#verifiers = found.filter(({ sign }) => sign !== undefined).map(({ verifier }) => verifier);
+    this.#signWith = signWith;
   }
 
   /** Whether callbacks with these headers would come without their signature. */
@@ -43,7 +48,77 @@ export class Signer {
   sign(body: string | Uint8Array): Readonly<Record<string, string>> {
     return Object.assign({}, ...this.#signs.map((sign) => trySign(sign, body))) as Record<string, string>;
   }
+
+  /**
+   * Returns the headers with a signature that is right in everything but the secret. Where only the right secret can
+   * sign, it is the signature of `other`, which is never sent.
+   */
+  forge(body: string, other: string): Readonly<Record<string, string>> {
+    const { toOptions } = this.#signWith;
+    const forged = this.#verifiers.map((verifier, index) => {
+      const sign = this.#signs[index] ?? (() => ({}));
+      const right = trySign(sign, body) ?? {};
+      const withAnother = (text: string | Uint8Array): Record<string, string> =>
+        (verifier as { sign: (...args: readonly unknown[]) => Record<string, string> }).sign(text, {
+          secret: anotherSecret,
+          ...toOptions?.(),
+        });
+      const made = trySign(withAnother, body);
+      if (made !== undefined && !isSame(made, right)) return made;
+      const ofOther = trySign(sign, other) ?? {};
+      return isSame(ofOther, right) ? scramble(right) : { ...ofOther, ...pick(right, isDigest) };
+    });
+    return Object.assign({}, ...forged) as Record<string, string>;
+  }
+
+  /** Returns the headers as they were made this many milliseconds before. */
+  signBefore(body: string, ms: number): Readonly<Record<string, string>> {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() - ms;
+    try {
+      return this.sign(body);
+    } finally {
+      Date.now = now;
+    }
+  }
+
+  /** Resolves with whether the verifiers that sign believe these headers. */
+  async believes(request: { method: string; url: string; headers: object }, body: string): Promise<boolean> {
+    const verifiers = this.#verifiers as readonly ((...args: readonly unknown[]) => unknown)[];
+    try {
+      const verdicts = await Promise.all(verifiers.map((verify) => verify(request, undefined, Buffer.from(body))));
+      return verdicts.every((verdict) => verdict === true);
+    } catch {
+      return false;
+    }
+  }
 }
+
+/** In each encoding of `hmacSignature`. */
+const anotherSecret = 'c0ffee'.repeat(12).slice(0, 64);
+
+/** Whether a header has the digest of a body, which needs no secret. */
+export const isDigest = (name: string): boolean => /^(?:content-)?digest$/i.test(name);
+
+function isSame(headers: Readonly<Record<string, string>>, others: Readonly<Record<string, string>>): boolean {
+  return JSON.stringify(headers) === JSON.stringify(others);
+}
+
+export function pick(
+  headers: Readonly<Record<string, string>>,
+  isRight: (name: string) => boolean,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isRight(name)));
+}
+
+/** Returns another token of the same form in each header. */
+function scramble(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const change = (value: string): string => value.replaceAll(/[A-Za-z\d](?=[^ ]*$)/g, (character) => next(character));
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, change(value)]));
+}
+
+const next = (character: string): string =>
+  /[z9Z]/.test(character) ? 'a' : String.fromCharCode(character.charCodeAt(0) + 1);
 
 /** Returns headers with a signature. What is given by hand replaces a signature of the same name. */
 export function addSignature(

@@ -16,7 +16,8 @@ export const callbackOptions = {
 } as const;
 
 export const callbackHelp = `  --header 'NAME: VALUE'     Send this header with every callback (repeatable)
-  --allow-other-hosts        Let callbacks leave this machine`;
+  --allow-other-hosts        Let callbacks go to other machines, which book what
+                             they say`;
 
 /** For an endpoint that responds 401. */
 export const unauthorizedHint = `Hint: 401 means that a verifier refused the sender. Give a URL that ends in the

@@ -2,15 +2,16 @@ import { addSignature } from '../attempt/signer.js';
 import { callbackAnnouncer, type PlannedAttempt, type SandboxAttempt } from '../service/announcements.js';
 import { scaledClock } from '../service/clock.js';
 import { requireSpeed } from '../service/options.js';
-import { behaviours, type TransferScenario } from '../service/scenarios.js';
+import { isAcknowledgement } from '../attempt/attempt.js';
+import { behaviours, type TransferScenario, type Verdict } from '../service/scenarios.js';
 import { UsageError } from '../../../src/cli/arguments.js';
 import { describeGiven } from '../../../src/lib/checks.js';
-import type { DefinedService } from './check/defined-service.js';
+import type { Service } from './check/service.js';
 import { toUrl, type Endpoint } from './endpoint-options.js';
 
 /** A transfer to play. */
 export interface Play {
-  readonly scenario: TransferScenario;
+  readonly scenario: TransferScenario | 'reversed';
   readonly endpoint: Endpoint;
   readonly externalId: string | undefined;
   readonly speed: number;
@@ -19,22 +20,27 @@ export interface Play {
 }
 
 /** The others are about queries, or about a Content-Type of which a definition tells nothing. */
-export const playable: readonly TransferScenario[] = [
+export const playable = [
   ...(['success', 'failed', 'duplicate', 'burst', 'lost-attempts', 'response-lost', 'slow-sender'] as const),
-  ...(['flip', 'malformed'] as const),
+  ...(['reversed', 'flip', 'malformed'] as const),
 ];
+
+/** As long after the acknowledgement as `flip` follows. */
+const reversedAfterMs = 10_000;
 
 /** As long as the sandbox waits. */
 const timeoutMs = 10_000;
 
 /** Plays a transfer with the callbacks of another service. Throws UsageError, and INVALID_ARGUMENT. */
-export async function playDefined(service: DefinedService, play: Play): Promise<void> {
+export async function playDefined(service: Service, play: Play): Promise<void> {
   const { scenario, endpoint, speed, record } = play;
   // Half a form is a form.
   if (service.isForm && scenario === 'malformed') throw notPlayable(scenario, 'malformed');
   requireSpeed(speed);
-  if (service.isSignatureMissing(endpoint.callbackHeaders)) throw signatureMissing();
-  const { outcome = 'SUCCESS', announcement = {}, flipAfterMs } = behaviours[scenario];
+  if (service.signer.isMissing(endpoint.callbackHeaders)) throw signatureMissing();
+  const isReversed = scenario === 'reversed';
+  if (service.gaps.reversed !== undefined && isReversed) throw new UsageError(service.gaps.reversed);
+  const { outcome = 'SUCCESS', announcement = {}, flipAfterMs } = behaviours[isReversed ? 'success' : scenario];
   const transfer = service.announce(outcome, service.toFreshIds(`trigger-${scenario}`, play.externalId));
   const { id: transferId, externalId, body } = transfer;
   const url = toUrl(endpoint, externalId);
@@ -47,24 +53,33 @@ export async function playDefined(service: DefinedService, play: Play): Promise<
   const first = {
     ...{ ...common, body, behaviour: announcement },
     onAcknowledged({ plannedAtMs }: PlannedAttempt) {
-      if (flipAfterMs === undefined) return;
-      const atMs = plannedAtMs + flipAfterMs;
-      const contradiction = { ...common, body: service.contradict(transfer), behaviour: {}, onAcknowledged: ignore };
-      clock.at(atMs, () => announce(contradiction, atMs));
+      const afterMs = isReversed ? reversedAfterMs : flipAfterMs;
+      if (afterMs === undefined) return;
+      const atMs = plannedAtMs + afterMs;
+      const other = service.toBody(isReversed ? 'reversed' : 'success', transfer);
+      const behaviour = isReversed ? ({ repeated: true } as const) : {};
+      clock.at(atMs, () => announce({ ...common, body: other, behaviour, onAcknowledged: ignore }, atMs));
     },
   };
   await clock.track(announce(first, clock.nowMs()));
   await clock.idle();
 }
 
+/** Judges a success, its reversal and the copy of that, which `check` plays as `reversed`. */
+export function judgeReversal(attempts: readonly SandboxAttempt[]): Verdict {
+  const refused = attempts.find(({ response }) => !isAcknowledgement(response));
+  const passed = refused === undefined && attempts.length > 2;
+  return { passed, because: passed ? 'The reversal was acknowledged, and its copy.' : 'An event was refused.' };
+}
+
 /** Returns a scenario that a definition can play. Throws UsageError. */
-export function toPlayable(value: string): TransferScenario {
+export function toPlayable(value: string): Play['scenario'] {
   const scenario = playable.find((each) => each === value);
   if (scenario === undefined) throw notPlayable(value);
   return scenario;
 }
 
-function notPlayable(value: string, without?: TransferScenario): UsageError {
+function notPlayable(value: string, without?: 'malformed'): UsageError {
   const names = playable.filter((each) => each !== without).join(', ');
   return new UsageError(`Expected <scenario> with --service to be one of ${names}, got ${describeGiven(value)}.`);
 }

@@ -1,7 +1,7 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
 import { transferSandbox } from '../index.js';
 import type { SandboxAttempt } from '../service/announcements.js';
-import { judgeAttempts, type TransferScenario, type Verdict } from '../service/scenarios.js';
+import { judgeAttempts, type Verdict } from '../service/scenarios.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
 import { requireServiceValue } from './check/load-by-name.js';
@@ -9,7 +9,7 @@ import { loadDefinition, loadService } from './check/load-service.js';
 import { reportOrigin } from './check/report.js';
 import { createTransfer } from './create-transfer.js';
 import { sendFile } from './trigger-data.js';
-import { playable, playDefined, toPlayable, type Play } from './trigger-service.js';
+import { judgeReversal, playable, playDefined, toPlayable, type Play } from './trigger-service.js';
 import { configFile, findConfigFile } from '../../../src/cli/config-file.js';
 import { callbackHelp, callbackOptions, findEndpoint, missingUrl, toHint, toUrl } from './endpoint-options.js';
 import { jsonLine, paint, print, wrap } from '../../../src/cli/terminal.js';
@@ -39,6 +39,7 @@ ${callbackHelp}
   --success FILE             A sample of a success of that service, as JSON or a
                              form. Its ids are replaced
   --failed FILE              A sample of a failure
+  --reversed FILE            A sample of a reversal, for the scenario reversed
   --amount N                 The amount of the transfer
   --external-id ID           Its externalId (default: made up)
   --speed N                  How many times as fast as real time (default 1000)
@@ -49,7 +50,7 @@ ${callbackHelp}
 Scenarios:
 ${scenarioList}
 
-${wrap(`With --service: ${playable.join(', ')}, the last one in JSON only. A reversal is sent with --data.`, 80).join('\n')}
+${wrap(`With --service: ${playable.join(', ')}, the last one in JSON only.`, 80).join('\n')}
 `;
 
 const options = {
@@ -59,6 +60,7 @@ const options = {
   service: text,
   success: text,
   failed: text,
+  reversed: text,
   amount: text,
   'external-id': text,
   speed: text,
@@ -108,25 +110,35 @@ export async function run(args: readonly string[]): Promise<number> {
     },
   };
   await (service === undefined ? playDocumented(values, play) : playDefined(service, play));
-  const verdict = judgeAttempts(scenario, attempts, service);
-  if (json) printResult(scenario, attempts, verdict);
-  else printVerdict(verdict, attempts.at(-1), service?.isSigned);
-  return verdict.passed ? 0 : 1;
+  const verdict = scenario === 'reversed' ? judgeReversal(attempts) : judgeAttempts(scenario, attempts, service);
+  // No document demands that a contradiction is refused: `check` says `!`.
+  const isLess = scenario === 'flip' && !verdict.passed && attempts.filter(isTaken).length > 1;
+  if (json) printResult(scenario, attempts, { ...verdict, isLess });
+  else printVerdict({ ...verdict, isLess }, attempts.at(-1), service?.isSigned);
+  return verdict.passed || isLess ? 0 : 1;
 }
 
-function printResult(scenario: TransferScenario, attempts: readonly SandboxAttempt[], verdict: Verdict): void {
-  const acknowledged = attempts.some(({ response }) => isAcknowledgement(response));
+const isTaken = ({ response }: SandboxAttempt): boolean => isAcknowledgement(response);
+
+/** A verdict, and whether what it says is demanded by no document. */
+type Shown = Verdict & { readonly isLess: boolean };
+
+function printResult(scenario: Play['scenario'], attempts: readonly SandboxAttempt[], verdict: Shown): void {
+  const acknowledged = attempts.some(isTaken);
   print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
 }
 
-function printVerdict({ passed, because }: Verdict, last: SandboxAttempt | undefined, isSigned?: boolean): void {
-  if (!passed && last !== undefined) print(toHint(last.response, last.reason, isSigned));
-  print(`${passed ? paint('green', 'Passed.') : paint('red', 'Not passed.')} ${because}\n`);
+function printVerdict({ passed, because, isLess }: Shown, last: SandboxAttempt | undefined, isSigned?: boolean): void {
+  if (!passed && !isLess && last !== undefined) print(toHint(last.response, last.reason, isSigned));
+  const said = passed
+    ? paint('green', 'Passed.')
+    : paint(isLess ? 'yellow' : 'red', isLess ? 'Passed, but !' : 'Not passed.');
+  print(`${said} ${because}\n`);
 }
 
 /** Throws UsageError for an option that another one leaves without a meaning. */
-function requireFit({ service, success, failed, data, amount, seed }: Values): void {
-  const hasSample = success !== undefined || failed !== undefined;
+function requireFit({ service, success, failed, reversed, data, amount, seed }: Values): void {
+  const hasSample = [success, failed, reversed].some((file) => file !== undefined);
   if (hasSample && service === undefined) throw new UsageError('Expected --service beside --success and --failed.');
   if (hasSample && data !== undefined) throw new UsageError('Expected --data, or --success and --failed, not both.');
   if (service === undefined) return;
@@ -136,7 +148,8 @@ function requireFit({ service, success, failed, data, amount, seed }: Values): v
 
 /** Plays a transfer of the documented service, which the sandbox imitates. */
 async function playDocumented({ amount, seed }: Values, play: Play): Promise<void> {
-  const { scenario, endpoint, externalId, speed, record } = play;
+  const { endpoint, externalId, speed, record } = play;
+  const scenario = toScenario(play.scenario);
   // The sandbox would name its own option.
   if (typeof endpoint.callbackUrl === 'function') toUrl(endpoint, externalId ?? crypto.randomUUID());
   const request = { amount: toNumber('--amount', amount), externalId };

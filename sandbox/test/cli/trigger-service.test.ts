@@ -56,7 +56,7 @@ test('the verdict is that of the definition, whatever the names of the fields ar
   const { samples } = await writeOwn();
   const { url, bodies, received } = await startMerchant();
   const flipped = await trigger('flip', '--to', url, ...samples);
-  expect([flipped.code, flipped.out]).toEqual([1, expect.stringContaining('After FAILED, SUCCESS was acknowledged')]);
+  expect([flipped.code, flipped.out]).toEqual([0, expect.stringContaining('Passed, but ! After FAILED, SUCCESS was')]);
   expect(flipped.out).toMatch(/ {2}bounced {2}1500 {2}attempt 1\n[^]* {2}paid {2}1500 {2}attempt 1\n/);
   const cut = await trigger('malformed', '--to', url, ...samples);
   expect([cut.code, cut.out]).toEqual([1, expect.stringContaining('JSON that was cut short was acknowledged.')]);
@@ -77,7 +77,7 @@ test('a service is named, too: its samples are sent, signed with the secret of t
 });
 
 interface PaystackCallback {
-  readonly data: { readonly id: number; readonly reference: string };
+  readonly data: { readonly id: number; readonly reference: string; readonly transfer_code: string };
 }
 
 test('--json prints each body with fresh ids, even if nothing listens', async () => {
@@ -92,9 +92,27 @@ test('--json prints each body with fresh ids, even if nothing listens', async ()
 
   const { failed } = JSON.parse(readText('examples/services/payloads/paystack.json')) as { failed: PaystackCallback };
   const [body = ''] = await printBodies('--service', 'paystack');
-  const { id, reference } = (JSON.parse(body) as PaystackCallback).data;
-  expect(JSON.parse(body)).toEqual({ ...failed, data: { ...failed.data, id, reference } });
+  const { id, reference, transfer_code: code } = (JSON.parse(body) as PaystackCallback).data;
+  expect(JSON.parse(body)).toEqual({ ...failed, data: { ...failed.data, id, reference, transfer_code: code } });
   expect([id, reference]).not.toEqual([failed.data.id, failed.data.reference]);
+});
+
+test('a reversal follows its success, twice, where there is a sample of one', async () => {
+  const { book, ledger } = await makeBooks();
+  const url = await withService('paystack', book);
+  const play = async (service: string) => {
+    const args = ['trigger', 'reversed', '--to', url, '--service', service, '--speed', '10000'];
+    return start(args, { env: { CALLBACK_SECRET: key } }).ended;
+  };
+  const { code, out, err } = await play('paystack');
+  expect([code, err, out]).toEqual([0, '', expect.stringContaining('The reversal was acknowledged, and its copy.')]);
+  const booked = (await readFile(ledger, 'utf8')).trim().split('\n');
+  expect(booked.map((line) => line.split(' ').at(-1))).toEqual(['SUCCESS', 'REVERSED']);
+  const never = await play('korapay');
+  expect([never.code, never.err]).toEqual([2, expect.stringContaining('No document that was read shows a reversal.')]);
+  const refuses = await startMerchant(Array<number>(9).fill(400));
+  const args = ['trigger', 'reversed', '--to', refuses.url, '--service', 'paystack', '--speed', '10000'];
+  expect((await start(args, { env: { CALLBACK_SECRET: key } }).ended).code).toBe(1);
 });
 
 test('a form is sent as a form, and cannot be cut short', async () => {
@@ -175,7 +193,7 @@ test('a CALLBACK_SECRET of another kind is named, and not shown', async () => {
 
 test.each<[string, readonly string[], string]>([
   ['a scenario of queries', ['query-lags'], 'Expected <scenario> with --service to be one of success, failed, '],
-  ['an outcome', ['reversed'], 'Expected <scenario> with --service to be one of success, failed, '],
+  ['a reversal that the definition does not have', ['reversed'], 'The definition has no REVERSED.'],
   ['an amount', ['success', '--amount', '5'], 'Expected --amount or --service, not both: a sample has its amount.'],
   ['a seed', ['success', '--seed', '5'], 'Expected --seed or --service, not both: the ids are always fresh.'],
   ['a speed of 0', ['success', '--speed', '0'], 'Expected --speed to be a number above 0'],

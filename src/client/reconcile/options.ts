@@ -4,8 +4,7 @@ import { requireSignal } from '../checks.js';
 /** Options of a pass over many transfers. */
 export interface PassOptions {
   /**
-   * How many transfers of `pending` are processed at the same time, at most 10 000. Those of `paid` are processed one
-   * after another.
+   * How many transfers are processed at the same time, at most 10 000.
    * @default 4
    */
   concurrency?: number | undefined;

@@ -93,7 +93,7 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
     // The last transfer of `pending` may have met trouble: that list is complete, and the service needs a pause.
     ofPaid.report.stopped = report.stopped ?? first.trouble;
     if (paid === undefined || ofPaid.report.stopped !== undefined) return fault;
-    const rest = { ...options, concurrency: 1, limit: limit - first.count };
+    const rest = { ...options, limit: limit - first.count };
     const second = new Pass(service, { name: 'paid', source: paid }, rest, ofPaid.report);
     return second.run(async (transfer) => note(ofPaid, transfer, await reconcilePaid(transfer, second, receiver)));
   }

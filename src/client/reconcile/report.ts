@@ -32,7 +32,10 @@ export type Reconciled = {
   status?: string | undefined;
   /** Set for a transfer of `paid`. */
   paid?: true | undefined;
-  /** Set with any result if `createdAt` is over 15 minutes in the future: the transfer was queried immediately. */
+  /**
+   * Set with any result if `createdAt` is over 15 minutes in the future, because the transfer was queried immediately,
+   * and with `not_final` if a transfer of `paid` is over a week old.
+   */
   error?: TransferClientError | undefined;
 } &
   /** The handler has succeeded, now. */
@@ -87,7 +90,10 @@ export type Stopped =
  * const isComplete = ({ stopped }: ReconciliationReport): boolean => stopped === undefined;
  */
 export interface ReconciliationReport extends Record<Reconciled['result'], number> {
-  /** The first 100 transfers with an `error`: all that are `failed` or `unknown`. `onProgress` gets all. */
+  /**
+   * The first 100 transfers with an `error`: all that are `failed` or `unknown`, and each transfer of `paid` that is
+   * open a week after its creation. `onProgress` gets all.
+   */
   problems: (Reconciled & { error: TransferClientError })[];
   /**
    * The age of the oldest transfer that is not `processed`, `duplicate` or `unchanged`; `undefined` if there is none.

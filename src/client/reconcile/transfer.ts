@@ -92,7 +92,20 @@ export async function reconcilePaid<C extends CallbackShape, Tx>(
   const error = findItemFault(transfer, 'paid');
   if (error !== undefined) return { id, paid: true, result: 'failed', error };
   const reconciled = await readAndReceive(id, pass, receiver, findUnreversed);
-  return { ...addFault(reconciled, findDateFault(transfer, 'paid')), paid: true };
+  const fault = findDateFault(transfer, 'paid') ?? findOpenFault(transfer, reconciled);
+  return { ...addFault(reconciled, fault), paid: true };
+}
+
+/** After so long, in milliseconds, a payout is not open because its success was read too early. */
+const longOpenMs = 7 * 86_400_000;
+
+/** Returns the error of a transfer that your books have as paid, and that the service has given as open for long. */
+function findOpenFault(transfer: PendingTransfer, reconciled: Reconciled): TransferClientError | undefined {
+  const isOpen = 'reason' in reconciled && reconciled.reason === 'not_final';
+  if (!isOpen || !(Date.now() - findCreationMs(transfer) > longOpenMs)) return undefined;
+  const message =
+    'The service gives the transfer as open a week after its creation, and your books have it as paid: its success was forged, or its money is on its way back.';
+  return new TransferClientError('NOT_HANDLED', message);
 }
 
 /** What was read of a final transfer. */

@@ -116,7 +116,7 @@ type StateOf<S extends States, M> = {
  */
 export type ServiceEvent<R, S extends States> =
   | { event: 'transfer.success'; data: ServiceData<R, 'SUCCESS'> }
-  | { event: 'transfer.failed'; data: ServiceData<R, 'FAILED'> }
+  | ('FAILED' extends S[keyof S] ? { event: 'transfer.failed'; data: ServiceData<R, 'FAILED'> } : never)
   | ('REVERSED' extends S[keyof S] ? { event: 'transfer.reversed'; data: ServiceData<R, 'REVERSED'> } : never)
   | ('OTHER' extends S[keyof S]
       ? {
@@ -198,9 +198,10 @@ function requireStates(states: unknown): void {
     if (meanings.includes(meaning as StateMeaning)) continue;
     throw invalidArgument(`states['${state}']`, `one of ${meanings.join(', ')}`, meaning);
   }
-  for (const status of ['SUCCESS', 'FAILED']) {
-    if (Object.values(states).includes(status)) continue;
-    throw invalidArgument('states', `an object with a state that is ${status}`, states, example);
+  // A failure that may follow a success is named REVERSED, and may be all that a service sends of failures.
+  for (const statuses of [['SUCCESS'], ['FAILED', 'REVERSED']]) {
+    if (Object.values(states).some((meaning) => statuses.includes(meaning as string))) continue;
+    throw invalidArgument('states', `an object with a state that is ${statuses.join(' or ')}`, states, example);
   }
 }
 

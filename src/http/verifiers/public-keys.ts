@@ -47,13 +47,17 @@ const description = `a public key of RSA with at least ${minRsaBits} bits, ECDSA
 /** One block. Base64 has no hyphen. Node would also take a private key, which does not belong here. */
 const isPem = /^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----[^-]+-----END \1-----$/;
 
+const isPrivatePem = /^-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
+const privateInPlaceOfPublic = 'This is a private key. Give the public key of the service.';
+
 /** Returns the keys. Throws INVALID_ARGUMENT. */
 export function toPublicKeys(publicKeys: PublicKeys): readonly KeyObject[] {
   const [newest, ...older] = (Array.isArray(publicKeys) ? publicKeys : [publicKeys]) as readonly unknown[];
   return [newest, ...older.filter((each) => each !== undefined)].map((given) => {
     const key = parsePem(given);
     if (key !== undefined && findAlgorithms(key).length > 0) return key;
-    throw invalidVariable('publicKeys', description, given, 'publicKeys: process.env.PUBLIC_KEY', correctVariable);
+    const remedy = isPrivatePem.test(toLines(given)) ? privateInPlaceOfPublic : correctVariable;
+    throw invalidVariable('publicKeys', description, given, 'publicKeys: process.env.PUBLIC_KEY', remedy);
   });
 }
 

@@ -33,7 +33,7 @@ describe('of `paid`', () => {
     await receiver.receive(announced('SUCCESS', 'reversed'));
     const told: Reconciled[] = [];
     const paid = listOf('paid', 'failed', 'reversed', 'returning', 'unheard-of', 'a/b');
-    const pass = () => reconcileTransfers({ receiver, paid, onProgress: (each) => told.push(each) });
+    const pass = () => reconcileTransfers({ receiver, paid, concurrency: 1, onProgress: (each) => told.push(each) });
     const report = await pass();
     expect(ran).toEqual(['SUCCESS reversed', 'REVERSED reversed']);
     expect(report).toMatchObject({ processed: 0, pending: 0, failed: 0, stopped: undefined, cursor: undefined });
@@ -53,6 +53,23 @@ describe('of `paid`', () => {
     expect((await pass()).paid).toMatchObject({ duplicate: 1, processed: 0 });
     expect(await receiver.receive(announced('REVERSED', 'reversed'))).toMatchObject({ outcome: 'duplicate' });
     expect(ran).toHaveLength(2);
+  });
+
+  test('a transfer that is open a week after its creation is a problem, as one whose success was forged', async () => {
+    const { store } = await startStore();
+    const { receiver, ran } = await startPayouts({ old: 'payout.returning', young: 'payout.returning' }, store);
+    const dayMs = 86_400_000;
+    const paid = [
+      { id: 'old', createdAt: Date.now() - 8 * dayMs },
+      { id: 'young', createdAt: Date.now() - 6 * dayMs },
+    ];
+    const report = await reconcileTransfers({ receiver, paid });
+    expect(report.paid).toMatchObject({
+      pending: 2,
+      problems: [{ id: 'old', result: 'pending', reason: 'not_final', error: { code: 'NOT_HANDLED' } }],
+    });
+    expect(report.paid?.problems).toHaveLength(1);
+    expect(ran).toEqual([]);
   });
 
   test('nothing is booked again if the store has lost its records, and a reversal still is', async () => {
@@ -100,7 +117,7 @@ describe('of `paid`', () => {
 });
 
 describe('both lists', () => {
-  test('are read one after the other, and `paid` one transfer at a time', async () => {
+  test('are read one after the other, each with `concurrency`', async () => {
     let [running, most] = [0, 0];
     const slow: Reply = (response) => {
       running += 1;
@@ -112,9 +129,10 @@ describe('both lists', () => {
     };
     const ids = ['p1', 'p2', 'p3'];
     const { receiver, received } = await startPayouts({ open: 'FAILED', p1: slow, p2: slow, p3: slow });
-    const report = await reconcileTransfers({ receiver, pending: listOf('open'), paid: listOf(...ids) });
+    const lists = { pending: listOf('open'), paid: listOf(...ids) };
+    const report = await reconcileTransfers({ receiver, ...lists, concurrency: 2 });
     expect(received.map(({ url }) => url?.split('/')[2])).toEqual(['open', ...ids]);
-    expect(most).toBe(1);
+    expect(most).toBe(2);
     expect(report).toMatchObject({ processed: 1, queries: 1, paid: { failed: 3, queries: 3 } });
   });
 
@@ -138,7 +156,7 @@ describe('both lists', () => {
     expect(one).toMatchObject({ stopped: 'limit', cursor: { id: 'a' }, paid: { stopped: 'limit', queries: 0 } });
     const controller = new AbortController();
     const aborted = await reconcileTransfers({
-      ...{ receiver, ...lists, signal: controller.signal },
+      ...{ receiver, ...lists, concurrency: 1, signal: controller.signal },
       onProgress: ({ paid }) => {
         if (paid === true) controller.abort();
       },

@@ -269,3 +269,11 @@ test.each([
 ])('an unknown option of a verifier is refused, with the one that was meant or the known ones: %o', (make, message) => {
   expect(make).toThrow(`Unknown option ${message}`);
 });
+
+test('a private key in place of a public one is named as such, and is not shown', () => {
+  for (const pem of [privateKey, privateKey.replaceAll('\n', '\\n')]) {
+    const make = () => publicKeySignature({ header: 'x-signature', publicKeys: pem });
+    expect(make).toThrow('This is a private key. Give the public key of the service.');
+    expect(make).not.toThrow(/BEGIN|MII|MC4/);
+  }
+});

@@ -133,23 +133,25 @@ async function judge(
 /** A store, and how its handlers book. Without `transaction` they book in this process. */
 export interface RacedStore<Tx> {
   readonly store: CallbackStore<Tx>;
-  readonly transaction?: Pick<StoreTransaction<Tx>, 'write' | 'count'>;
+  /** The store of the second receiver. Default: the same. */
+  readonly other?: CallbackStore<Tx>;
+  readonly transaction?: Pick<StoreTransaction<Tx>, 'write' | 'count'> | undefined;
 }
 
 /** A race of two receivers in this process. */
 export async function raceInProcess<Tx>(
   options: Pick<Race, 'title' | 'count' | 'disturb' | 'mayPayAgain'>,
-  { store, transaction }: RacedStore<Tx>,
+  { store, other = store, transaction }: RacedStore<Tx>,
 ): Promise<string[]> {
   const random = seededRandom();
-  const makeReceiver = () =>
-    reversingReceiver(store, {
+  const makeReceiver = (of: CallbackStore<Tx>) =>
+    reversingReceiver(of, {
       async handle(status, id, { tx }) {
         await workByChance(random);
         await transaction?.write(tx, `${status} ${id}`);
       },
     });
-  const receivers = [makeReceiver(), makeReceiver()] as const;
+  const receivers = [makeReceiver(store), makeReceiver(other)] as const;
   const wrong = await race({
     ...options,
     async deliver(to, status, id) {

@@ -1,22 +1,27 @@
 import { spawn, spawnSync } from 'node:child_process';
 
-/** The transfer that a command is about. It gets them as $ID, $STATUS, $TRANSFER_ID, $AMOUNT and $CURRENCY. */
-export interface NamedTransfer {
+export type FinalStatus = 'SUCCESS' | 'FAILED' | 'REVERSED';
+
+/** A transfer. A command gets it as $ID, $STATUS, $TRANSFER_ID, $AMOUNT, $CURRENCY and $BODY. */
+export interface Transfer {
   readonly externalId: string;
-  readonly status: 'SUCCESS' | 'FAILED' | 'REVERSED';
+  readonly status: FinalStatus;
   /** The id of the service. */
   readonly id: string;
   /** `undefined` if the callbacks of the service have none. */
   readonly amount: number | string | undefined;
   readonly currency: string | undefined;
+  /** The body of its first callback. */
+  readonly body: string;
 }
 
 /** A command that hangs must not hang the check. */
 const longestMs = 60_000;
 
-function settingsFor({ externalId, status, id, amount, currency }: NamedTransfer, timeout = longestMs) {
+function settingsFor({ externalId, status, id, amount, currency, body }: Transfer, timeout = longestMs) {
   const money = { AMOUNT: String(amount ?? ''), CURRENCY: currency ?? '' };
-  const named = { ID: externalId, STATUS: status, TRANSFER_ID: id, ...money };
+  // A string of the environment has no NUL.
+  const named = { ID: externalId, STATUS: status, TRANSFER_ID: id, BODY: body.replaceAll('\0', ''), ...money };
   return { shell: true, timeout, env: { ...process.env, ...named } } as const;
 }
 
@@ -30,7 +35,7 @@ interface RunOptions {
 /** Resolves with what a command of the user printed, and whether it ended with 0 in time. Its errors are shown. */
 export function runCommand(
   command: string,
-  transfer: NamedTransfer,
+  transfer: Transfer,
   { timeoutMs, stderr = 'inherit' }: RunOptions = {},
 ): Promise<{ isDone: boolean; output: string }> {
   return new Promise((resolve) => {
@@ -55,7 +60,7 @@ export function runCommand(
 export class Breakage {
   readonly #commands: { readonly break: string; readonly mend: string };
   #running: Promise<unknown> = Promise.resolve();
-  #broken: NamedTransfer | undefined;
+  #broken: Transfer | undefined;
 
   constructor(commands: { readonly break: string; readonly mend: string }) {
     this.#commands = commands;
@@ -69,19 +74,19 @@ export class Breakage {
   }
 
   /** Resolves with whether the command ended with 0. If it did not, it may have broken something nevertheless. */
-  break(transfer: NamedTransfer): Promise<boolean> {
+  break(transfer: Transfer): Promise<boolean> {
     this.#broken = transfer;
     return this.#run(this.#commands.break, transfer);
   }
 
   /** Resolves with whether the command ended with 0. */
-  async mend(transfer: NamedTransfer): Promise<boolean> {
+  async mend(transfer: Transfer): Promise<boolean> {
     const isMended = await this.#run(this.#commands.mend, transfer);
     if (isMended) this.#broken = undefined;
     return isMended;
   }
 
-  async #run(command: string, transfer: NamedTransfer): Promise<boolean> {
+  async #run(command: string, transfer: Transfer): Promise<boolean> {
     const running = runCommand(command, transfer);
     this.#running = running;
     return (await running).isDone;

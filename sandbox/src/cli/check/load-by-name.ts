@@ -17,6 +17,8 @@ interface Payloads {
   readonly success: unknown;
   readonly failed: unknown;
   readonly reversed?: unknown;
+  readonly pending?: unknown;
+  readonly ignored?: unknown;
 }
 
 /** A definition of examples/services, with its samples. */

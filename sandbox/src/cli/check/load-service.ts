@@ -4,12 +4,11 @@ import { loadExports } from '../../../../src/cli/config-file.js';
 import { messageOf } from '../../../../src/cli/terminal.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import type { SignWith } from '../../attempt/signer.js';
-import { DefinedService } from './defined-service.js';
 import { lendPackage } from './lend-package.js';
 import { adviseVariable, isName, loadByName, secretVariable, type LoadedByName } from './load-by-name.js';
 import { parsePayload, type Payload } from './payload.js';
-import { Sample } from './sample.js';
-import type { FinalStatus } from './service.js';
+import { Sample, type Names } from './sample.js';
+import { Service, type Samples } from './service.js';
 
 /** The files of a service: its definition, and a sample of each callback. */
 export interface ServiceFiles {
@@ -18,7 +17,14 @@ export interface ServiceFiles {
   readonly success?: string | undefined;
   readonly failed?: string | undefined;
   readonly reversed?: string | undefined;
+  readonly pending?: string | undefined;
+  /** Paths of the values that are fresh with each event, and with each transfer. */
+  readonly 'event-id'?: readonly string[] | undefined;
+  readonly 'transfer-id'?: readonly string[] | undefined;
 }
+
+/** The options that a service needs which is not named. */
+export const fileOptions = ['success', 'failed', 'reversed', 'pending', 'event-id', 'transfer-id'] as const;
 
 /** A definition in this package, and where it comes from. */
 export interface Origin {
@@ -29,15 +35,15 @@ export interface Origin {
 
 /** A service, and where its definition comes from; `undefined` for a definition of the user. */
 export interface LoadedService {
-  readonly service: DefinedService;
+  readonly service: Service;
   readonly origin?: Origin;
 }
 
-/** A sample in a file, under the option of its status. */
+/** A sample, and the option and the file that it comes from. */
 interface GivenSample extends Payload {
   readonly option: string;
   readonly file: string;
-  readonly status: FinalStatus;
+  readonly status: keyof Samples;
 }
 
 /** A definition, and what its verifiers sign with. */
@@ -50,13 +56,8 @@ export interface Definition {
 
 /** Loads a definition and its samples. `url` is the callback endpoint. Throws UsageError, and INVALID_ARGUMENT. */
 export async function loadService(files: ServiceFiles, url: string | undefined): Promise<LoadedService> {
-  const { service, success, failed } = files;
-  if (!isName(service) && (success === undefined || failed === undefined)) {
-    throw new UsageError(
-      'Expected --success and --failed beside --service, such as --success paid.json --failed failed.json: a sample of each.',
-    );
-  }
-  const definition = await loadDefinition(service, url);
+  if (!isName(files.service)) requireSamples(files, files.success === undefined);
+  const definition = await loadDefinition(files.service, url);
   return definition.byName === undefined
     ? withFiles(definition, files)
     : withOwnSamples(definition.byName, definition, files);
@@ -70,39 +71,83 @@ export async function loadDefinition(given: string, url: string | undefined): Pr
   return { service: byName.service, signWith: { secret, toOptions: byName.named.toSignOptions }, byName };
 }
 
-function withFiles(
-  { service, signWith }: Definition,
-  { success = '', failed = '', reversed }: ServiceFiles,
-): LoadedService {
-  const paid = readSample('--success', success, 'SUCCESS');
-  const refused = readSample('--failed', failed, 'FAILED');
-  const givenBack = reversed === undefined ? undefined : readSample('--reversed', reversed, 'REVERSED');
-  refuseSwapped(service, givenBack === undefined ? [paid, refused] : [paid, refused, givenBack]);
-  const toSample = ({ file, value, status }: GivenSample): Sample => new Sample(file, value, { service, status });
-  const samples = { SUCCESS: toSample(paid), FAILED: toSample(refused), REVERSED: givenBack && toSample(givenBack) };
+function withFiles({ service, signWith }: Definition, files: ServiceFiles): LoadedService {
+  requireSamples(files, service.meanings.has('FAILED'));
+  const names: Names = { event: files['event-id'] ?? [], transfer: files['transfer-id'] ?? [] };
+  const given = kinds.flatMap((kind) => {
+    const file = files[kind];
+    return file === undefined ? [] : [readSample(`--${kind}`, file, statuses[kind])];
+  });
+  refuseSwapped(service, given);
+  const samples = toSamples(given, service, names);
+  requireNames(names, Object.values(samples));
+  const isForm = given.some((sample) => sample.isForm);
   const whyNoReversal = 'The definition has no REVERSED.';
-  return { service: new DefinedService(service, samples, { isForm: paid.isForm, signWith, whyNoReversal }) };
+  return { service: new Service(service, samples, { isForm, signWith, names, whyNoReversal, isOwn: true }) };
+}
+
+const statuses = { success: 'SUCCESS', failed: 'FAILED', reversed: 'REVERSED', pending: 'PENDING' } as const;
+const kinds = Object.keys(statuses) as (keyof typeof statuses)[];
+
+function toSamples(given: readonly GivenSample[], service: PayoutService, names: Names): Samples {
+  const all = given.map(({ file, value, status }): [string, Sample] => [
+    status,
+    new Sample(file, value, { service, status, names }),
+  ]);
+  return Object.fromEntries(all) as unknown as Samples;
+}
+
+/** Throws UsageError unless there is a sample of each outcome. */
+function requireSamples({ success, failed }: Pick<ServiceFiles, 'success' | 'failed'>, isFailing: boolean): void {
+  if (success !== undefined && (!isFailing || failed !== undefined)) return;
+  throw new UsageError(
+    isFailing
+      ? 'Expected --success and --failed beside --service, such as --success paid.json --failed failed.json: a sample of each.'
+      : 'Expected --success beside --service, such as --success paid.json: a sample.',
+  );
+}
+
+/** Throws UsageError if a name is in no sample. */
+function requireNames({ event, transfer }: Names, samples: readonly (Sample | undefined)[]): void {
+  const isKnown = (name: string): boolean =>
+    /^header:[\w-]+$/.test(name) || samples.some((sample) => sample?.has(name) === true);
+  const unknown = [...event, ...transfer].find((name) => !isKnown(name));
+  if (unknown === undefined) return;
+  const option = event.includes(unknown) ? '--event-id' : '--transfer-id';
+  throw new UsageError(
+    `Expected ${option} to be the path of a value in the samples, such as data.id, or header:NAME, got ${unknown}.`,
+  );
 }
 
 function withOwnSamples(
   { named, payloads }: LoadedByName,
   { service, signWith }: Definition,
-  { service: name, success, failed, reversed }: ServiceFiles,
+  files: ServiceFiles,
 ): LoadedService {
-  if ([success, failed, reversed].some((file) => file !== undefined)) {
-    throw new UsageError(`Expected --service to be a file beside a sample: ${name} has its own samples.`);
+  const { service: name, pending } = files;
+  // Some of its documents show no sample of a state that is not final.
+  const wrong = fileOptions.find((option) => option !== 'pending' && files[option] !== undefined);
+  if (wrong !== undefined) {
+    throw new UsageError(`Expected --service to be a file beside --${wrong}: ${name} has its own samples.`);
   }
-  const toSample = (payload: unknown, status: FinalStatus): Sample =>
-    new Sample(`the sample of ${name}`, payload, { service, status });
-  const samples = {
-    SUCCESS: toSample(payloads.success, 'SUCCESS'),
-    FAILED: toSample(payloads.failed, 'FAILED'),
-    REVERSED: payloads.reversed === undefined ? undefined : toSample(payloads.reversed, 'REVERSED'),
-  };
+  const { names: own, isForm = false, ...traits } = named;
+  const names: Names = { event: [], transfer: [], ...own };
+  const given = kinds.flatMap((kind): GivenSample[] => {
+    const [value, status] = [payloads[kind], statuses[kind]];
+    if (kind === 'pending' && pending !== undefined) return [readSample('--pending', pending, status)];
+    return value === undefined ? [] : [{ option: kind, file: `the sample of ${name}`, status, value, isForm }];
+  });
+  const { source, readOn, ignored } = payloads;
   const whyNoReversal = 'No document that was read shows a reversal.';
-  const { source, readOn } = payloads;
   return {
-    service: new DefinedService(service, samples, { isForm: named.isForm === true, signWith, whyNoReversal }),
+    service: new Service(service, toSamples(given, service, names), {
+      ...traits,
+      isForm,
+      signWith,
+      names,
+      ignored,
+      whyNoReversal,
+    }),
     origin: { service: name, source, readOn },
   };
 }
@@ -111,7 +156,9 @@ function withOwnSamples(
 function refuseSwapped({ readCallback }: PayoutService, samples: readonly GivenSample[]): void {
   const all = samples.map((sample) => {
     const reading = readCallback(sample.value);
-    return { ...sample, found: reading.kind === 'callback' ? reading.fields.status : undefined };
+    const found =
+      reading.kind === 'callback' ? reading.fields.status : reading.kind === 'pending' ? 'PENDING' : undefined;
+    return { ...sample, found };
   });
   const wrong = all.find(({ status, found }) => found !== status);
   if (wrong === undefined || !all.every(({ status }) => all.some(({ found }) => found === status))) return;
@@ -129,8 +176,7 @@ async function importDefinition(file: string): Promise<PayoutService> {
   const exported = await loadExports(file).catch((error: unknown) => {
     throw adviseVariable(error);
   });
-  const all = Object.values(exported);
-  const definitions = new Set(all.filter((each): each is PayoutService => isDefinition(each)));
+  const definitions = new Set(Object.values(exported).filter(isDefinition));
   const [service] = definitions;
   if (service !== undefined && definitions.size === 1) return service;
   throw new UsageError(
@@ -138,12 +184,12 @@ async function importDefinition(file: string): Promise<PayoutService> {
   );
 }
 
-function isDefinition(value: unknown): boolean {
+function isDefinition(value: unknown): value is PayoutService {
   return typeof (value as Partial<PayoutService> | null | undefined)?.readCallback === 'function';
 }
 
 /** Reads a sample, which is JSON or a form. Throws UsageError. */
-function readSample(option: string, file: string, status: FinalStatus): GivenSample {
+function readSample(option: string, file: string, status: GivenSample['status']): GivenSample {
   const payload = parsePayload(readText(option, file));
   if (typeof payload?.value === 'object' && payload.value !== null) return { option, file, status, ...payload };
   throw new UsageError(`Expected ${option} to name a file with the JSON, or the form, of a callback.`);

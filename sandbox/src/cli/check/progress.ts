@@ -5,12 +5,13 @@ const patienceMs = 10_000;
 
 /** Shows on standard error which row is played: the table comes at the end, and a row may take minutes. */
 export class Progress {
-  readonly #rows: number;
+  #rows = 0;
   #name = '';
   #played = 0;
   #notice: NodeJS.Timeout | undefined;
 
-  constructor(rows: number) {
+  /** Sets how many rows there are. */
+  expect(rows: number): void {
     this.#rows = rows;
   }
 

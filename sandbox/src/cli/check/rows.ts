@@ -1,82 +1,206 @@
-import type { AttemptResponse } from '../../attempt/attempt.js';
-import { fit, paint, wrap } from '../../../../src/cli/terminal.js';
-import { inWords } from '../in-words.js';
-import type { Bookings, Books } from './books.js';
-import type { Trial, Tried } from './trial.js';
+import type { FinalStatus, Transfer } from './commands.js';
+import type { Event, Service } from './service.js';
+import type { Forgery, Fault } from './stage.js';
 
-type Described = Omit<Trial, 'play'>;
-
-/** A trial and its verdict. */
-export interface Row {
-  readonly trial: Described;
-  readonly responses: readonly AttemptResponse[];
-  readonly bookings: number | undefined;
-  readonly verdict: 'right' | 'wrong' | 'not seen';
-  /** Why it is wrong or not seen, in sentences. */
-  readonly because: readonly string[];
-  readonly notes: readonly string[];
+/** A callback. Unless it is sent `as` something else, attempts are made until one is acknowledged. */
+export interface Step {
+  /** `made`: the body of the transfer of its play. */
+  readonly event: Event | 'made';
+  /** One attempt, one more of what was acknowledged, or ten together. */
+  readonly as?: 'once' | 'copy' | 'burst';
+  /** What is wrong with the first attempt; `pieces` are for each. */
+  readonly fault?: Fault | Forgery;
+  /** What an acknowledgement is. Default: right. */
+  readonly taken?: '!' | 'right if booked' | 'wrong if booked' | '! unless booked';
+  /** What a refusal is. Default: wrong, and right for what is sent once. */
+  readonly refused?: '!' | '! if 401' | 'right' | 'not seen';
 }
 
-/** A trial that was played, and is not judged yet. */
-export interface Played {
-  readonly trial: Described;
-  readonly tried: Tried;
-  readonly note?: string | undefined;
+/** How often a transfer must be booked in the end. `?`: it is counted, and any number is right. */
+export type Booked = Readonly<Partial<Record<FinalStatus, 0 | 1 | '0..1' | '?'>>>;
+
+/** What happens to one transfer. */
+export interface Play {
+  readonly send: readonly Step[];
+  readonly booked: Booked;
+  /** What is special about it, if a row has several kinds. */
+  readonly title?: string;
+  /** Set for a body that is no event. The service knows no such transfer. */
+  readonly transfer?: Transfer;
 }
 
-export function unseenRow(trial: Described): Row {
-  return { trial, responses: [], bookings: undefined, verdict: 'not seen', because: [], notes: [] };
+/** What rows are made for. */
+export interface Scene {
+  readonly service: Service;
+  readonly forgeries: readonly Forgery[];
 }
 
-/** Judges what was played, with what the books show if they can be counted. */
-export async function toRows(played: readonly Played[], books: Books | undefined): Promise<Row[]> {
-  const all = await books?.settle(played.flatMap(({ tried }) => tried.toCount));
-  let place = 0;
-  return played.map((each) => {
-    const bookings = all?.slice(place, (place += each.tried.toCount.length)) ?? [];
-    return toRow(each, bookings);
+/** What is special about a row. */
+interface Special {
+  /** What is `!`. */
+  readonly less?: string;
+  /** What is wrong if a booking is counted that must not be. */
+  readonly never?: string;
+  /** What a refusal costs. */
+  readonly cost?: string;
+  /** The gap of a service that leaves it out, beside those of its events and faults. */
+  readonly needs?: string;
+  /** Whether a failure and its reversal may be refunded once in all: `!` for more where no document shows both. */
+  readonly isOnceInAll?: true;
+}
+
+/** What a right endpoint does: a row of the table, of the help and of the README. */
+export interface Row extends Special {
+  readonly name: string;
+  readonly sent: string;
+  readonly right: string;
+  readonly toPlays: (scene: Scene) => readonly Play[];
+}
+
+type Plays = readonly Play[] | Row['toPlays'];
+
+function row(name: string, sent: string, right: string, plays: Plays, special: Special = {}): Row {
+  return { name, sent, right, toPlays: typeof plays === 'function' ? plays : () => plays, ...special };
+}
+
+const play = (booked: Booked, ...send: readonly Step[]): Play => ({ send, booked });
+/** One burst missed a race of 3 ms twice in 14 trials. */
+const thrice = (each: Play): readonly Play[] => [each, each, each];
+
+const once: Booked = { SUCCESS: 1 };
+const refund: Booked = { SUCCESS: 0, FAILED: 1 };
+const reversal: Booked = { SUCCESS: '0..1', REVERSED: 1 };
+const nothing: Booked = { SUCCESS: 0, FAILED: 0 };
+
+const [paid, failed, reversed]: readonly [Step, Step, Step] = [
+  { event: 'success' },
+  { event: 'failed' },
+  { event: 'reversed' },
+];
+const copy = (step: Step): Step => ({ ...step, as: 'copy' });
+const burst = (step: Step): Step => ({ ...step, as: 'burst' });
+const single = (step: Step, more: Partial<Step> = {}): Step => ({ ...step, as: 'once', ...more });
+
+const repeats = { cost: 'The service repeats what you have handled.' };
+const unread = { cost: 'What you could not read is lost.' };
+const ofFailure = { never: 'A failed payout was booked as paid.' };
+const acknowledges = 'acknowledges it';
+const next = 'acknowledges the next attempt';
+
+/** A state that is not final, alone and before what follows. */
+function toPending({ service }: Scene): readonly Play[] {
+  const pending = single({ event: 'pending' }, { refused: '!' });
+  return service.traits.pendingFollows === 'success'
+    ? [play({ REVERSED: 0, FAILED: 0, SUCCESS: '?' }, paid, pending), play(reversal, paid, pending, reversed)]
+    : [play(nothing, pending), play({ FAILED: 0, SUCCESS: 1 }, pending, paid)];
+}
+
+/** Whether --count has one word for both is seen where only a failure came. */
+function toReversedFailure({ service: { traits } }: Scene): readonly Play[] {
+  const step: Step = traits.reversesFailures === true ? reversed : { ...reversed, refused: 'right' };
+  return [play({ FAILED: '?', REVERSED: '?' }, failed, step, copy(step)), play({ REVERSED: '?' }, failed)];
+}
+
+const toBodies = (bodies: ReturnType<Service['unbookable']>): readonly Play[] =>
+  bodies.map(({ title, transfer, isBookable }): Play => {
+    const step: Step = { event: 'made', as: 'once', taken: isBookable ? '! unless booked' : '!' };
+    return { ...play(isBookable ? { FAILED: '?', SUCCESS: '?' } : {}, step), title, transfer };
   });
+
+const toForged = ({ forgeries }: Scene): readonly Play[] => [
+  ...forgeries.map((fault) => play({ SUCCESS: 0 }, single(paid, { fault, taken: 'wrong if booked' }))),
+  play({}, { ...paid, refused: 'not seen' }),
+];
+
+/** Every row but the one of --break, in the order of playing. Rows that may lock a sender out are last. */
+// prettier-ignore
+export const rows: readonly Row[] = [
+  row('success', 'a success', acknowledges, [play(once, paid)]),
+  row('failed', 'a failure', acknowledges, [play(refund, failed)], ofFailure),
+  row('duplicate', 'a success, and its copy', 'acknowledges the copy', [play(once, paid, copy(paid))], repeats),
+  row('burst', 'ten copies of a success together', 'acknowledges one of ten', thrice(play(once, burst(paid)))),
+  row('response-lost', 'a success again, because the response was lost', next, [play(once, { ...paid, fault: 'response lost' })]),
+  row('failed-duplicate', 'a failure, and its copy', 'acknowledges the copy', [play(refund, failed, copy(failed))],
+    { ...ofFailure, ...repeats }),
+  row('failed-burst', 'ten copies of a failure together', 'acknowledges one of ten', thrice(play(refund, burst(failed))), ofFailure),
+  row('failed-lost', 'a failure again, because the response was lost', next, [play(refund, { ...failed, fault: 'response lost' })],
+    ofFailure),
+  row('reversed', 'a success, its reversal, and the copy of that', 'refunds once', [play(reversal, paid, reversed, copy(reversed))], repeats),
+  row('reversed-burst', 'a success, and ten copies of its reversal', 'refunds once', thrice(play(reversal, paid, burst(reversed)))),
+  row('reversed-first', 'a reversal, then its success', 'refunds once',
+    [play(reversal, single(reversed), { ...paid, refused: '!' }, reversed)],
+    { less: 'A success after its reversal was refused, so the service repeats it.' }),
+  row('success-again', 'a success, its reversal, and the success again', 'refunds once',
+    [play(reversal, paid, reversed, { ...copy(paid), refused: '!' })],
+    { less: 'The copy of a success was refused after its reversal, so the service repeats it.' }),
+  row('failed-reversed', 'a failure, its reversal, and the copy of that', 'refunds once in all', toReversedFailure, { isOnceInAll: true }),
+  row('pending', 'a state that is not final, and then its end', 'books nothing yet', toPending,
+    { never: 'A payout without an outcome was booked.', less: 'A state that is not final was refused, so the service repeats it.' }),
+  row('slow-sender', 'the body in small pieces', acknowledges, [play(once, { ...paid, fault: 'pieces' })],
+    { cost: 'Over a bad line no callback reaches you.' }),
+  row('malformed', 'half of the body, then the whole', 'refuses it, takes the whole',
+    [play(once, { ...paid, fault: 'half', taken: 'right if booked' })], unread),
+  row('wrong-content-type', 'a success as text/plain, then as JSON', 'books it, or takes the JSON',
+    [play(once, { ...paid, fault: 'text/plain', taken: 'right if booked' })], unread),
+  row('unbookable', 'bodies without an id or a state, and what is no callback', 'refuses each body',
+    ({ service }) => toBodies(service.unbookable()), { less: 'What you cannot book counts as received.' }),
+  row('unknown-state', 'a state that no document has', 'refuses it, books nothing',
+    [play(nothing, { event: 'unknown', as: 'once', taken: '!' })],
+    { never: 'A state that the definition does not have was booked.',
+      less: 'A state that the definition does not have was acknowledged. If it is an outcome, it is lost.' }),
+  row('foreign-event', 'an event that is none of your transfers', 'acknowledges it, books nothing', [play(nothing, { event: 'foreign' })],
+    { never: 'An event that is none of your transfers was booked.', cost: 'The service repeats it, and may turn your endpoint off.' }),
+  row('flip', 'a failure, then a success', 'refuses SUCCESS after FAILED',
+    [play({ SUCCESS: '?', FAILED: '0..1' }, failed, single(paid, { taken: '!' }))],
+    { less: 'SUCCESS was acknowledged after FAILED: you have refunded what was paid, and nobody learns of it.' }),
+  row('failed-after', 'a success, then a failure', 'books one of both', [play({ FAILED: '?', SUCCESS: '?' }, paid, single(failed))],
+    { less: 'FAILED after SUCCESS was booked beside it: one payout counts as both.' }),
+  row('other-amount', 'a success, then one with another amount', 'refuses it for a known id',
+    [play({ SUCCESS: '?' }, paid, { event: 'other amount', as: 'once', taken: '!' })],
+    { less: 'Another amount under the same id was acknowledged: your books and the service disagree.' }),
+  row('other-spelling', 'the same JSON with blanks, `\\/` and `100.00`', acknowledges,
+    [play(once, { event: 'other spelling', refused: '! if 401' })],
+    { less: 'The same JSON in another spelling was not believed: verify the bytes, not what you have parsed.' }),
+  row('old-timestamp', 'a signature that was made a day ago', 'refuses it',
+    [play({ SUCCESS: '?' }, single(paid, { fault: 'an old timestamp', taken: '!' }))],
+    { less: 'A signature of yesterday was believed: whoever records a callback can send it later.' }),
+  row('list', 'a list of two successes', 'refuses it, or books both',
+    [play({ SUCCESS: '?' }, { event: 'list', as: 'once', taken: '! unless booked' })],
+    { less: 'A list was acknowledged, and not each of it was booked.' }),
+  row('undocumented', 'bodies with a field that is not as documented', 'refuses each body',
+    ({ service: { traits } }) => toBodies(traits.undocumented?.() ?? []),
+    { less: 'What is not as documented counts as received.', needs: 'undocumented' }),
+  row('forged', 'a success that is not signed, or not rightly', 'does not believe it', toForged,
+    { never: 'Anyone who knows the address can have a payout count as paid.', needs: 'forged' }),
+  row('forged-first', 'a forged success, then the right one', 'books the right one',
+    ({ forgeries }) => [play(once, ...forgeries.map((fault) => single(paid, { fault })), paid)],
+    { cost: 'Whoever guesses an id can lose a payout.', needs: 'forged' }),
+];
+
+/** The row that needs --break and --mend. */
+export const breaking = row(
+  'handler-fails',
+  'a success between --break and --mend, then again',
+  'refuses it, takes the retry',
+  [play(once, paid)],
+);
+
+/** Returns why a row cannot be played; `undefined` if it can. */
+export function findGap({ needs = '' }: Row, plays: readonly Play[], gaps: Service['gaps']): string | undefined {
+  const steps = plays.flatMap(({ send }) => send.flatMap(({ event, fault = '' }) => [event, fault]));
+  return [needs, ...steps].map((name) => gaps[name]).find((gap) => gap !== undefined);
 }
 
-function toRow({ trial, tried, note }: Played, bookings: readonly Bookings[]): Row {
-  const { wrong, unseen, note: own, times: booked } = tried.judge(bookings);
-  const verdict = wrong !== undefined ? 'wrong' : unseen !== undefined ? 'not seen' : 'right';
-  const because = [wrong, unseen].filter((each) => each !== undefined);
-  const notes = [note, own].filter((each) => each !== undefined);
-  return { trial, responses: tried.responses, bookings: booked, verdict, because, notes };
-}
+/** The outcome that an event of a transfer announces. */
+export const outcomeOf: Readonly<Partial<Record<Step['event'], FinalStatus>>> = {
+  ...{ success: 'SUCCESS', failed: 'FAILED', reversed: 'REVERSED' },
+  ...{ 'other amount': 'SUCCESS', 'other spelling': 'SUCCESS', list: 'SUCCESS' },
+};
 
-const times = (n: number): string => (n === 0 ? 'never' : n === 1 ? 'once' : `${n} times`);
-
-/** A fault that is none by the document of the service alone is a sign of its own. */
-function signOf({ verdict, trial }: Row, isStrict: boolean): string {
-  if (verdict === 'right') return paint('green', '✓');
-  if (verdict === 'not seen') return paint('dim', '◌');
-  return trial.group === 'documented' || isStrict ? paint('red', '✗') : paint('yellow', '!');
-}
-
-const widths = [18, 31, 16];
-
-export function toLines(row: Row, isStrict: boolean): string {
-  const { trial, responses, bookings, because, notes } = row;
-  const results = responses.map(toResult);
-  // For many bodies, and for concurrent copies, only the numbers count.
-  const did = row.verdict === 'not seen' && results.length === 0 ? 'not seen' : inWords(toSorted(results));
-  const cells = [trial.name, trial.right, fit(did, 30), bookings === undefined ? '' : times(bookings)];
-  const line = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-  const below = [...because, ...notes].flatMap((sentence) => wrap(sentence, 76)).map((each) => `    ${each}\n`);
-  return `${signOf(row, isStrict)} ${line.trimEnd()}\n${below.join('')}`;
-}
-
-const toSorted = (results: readonly string[]): readonly string[] => (results.length > 5 ? results.toSorted() : results);
-
-function toResult(response: AttemptResponse): string {
-  if ('status' in response) return String(response.status);
-  if (response.error === 'response lost') return 'lost';
-  return /^no (?:end of the )?response/.test(response.error) ? 'timeout' : 'broken';
-}
-
-export function toJson({ trial, responses, ...judged }: Row): object {
-  const { name, group, right } = trial;
-  return { type: 'trial', name, group, right, responses: responses.map(toResult), ...judged };
+/** Returns the outcomes that a right app may book, for all plays. */
+export function listBookings(plays: readonly Play[]): readonly FinalStatus[] {
+  return plays.flatMap(({ send, booked, transfer }) => {
+    const outcomes = new Set(transfer === undefined ? send.map(({ event }) => outcomeOf[event]) : ['SUCCESS']);
+    return (Object.keys(booked) as FinalStatus[]).filter((status) => booked[status] !== 0 && outcomes.has(status));
+  });
 }

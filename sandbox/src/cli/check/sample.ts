@@ -1,11 +1,10 @@
-import { randomInt } from 'node:crypto';
 import { UsageError } from '../../../../src/cli/arguments.js';
 import type { PayoutService, Reading } from '../../../../src/core/payout-service.js';
+import type { FinalStatus } from './commands.js';
+import { toFixedForm, toFresh } from './fresh.js';
 import { getLeaf, listLeaves, nameLeaf, setLeaf, type Leaf } from './leaves.js';
-import type { FinalStatus } from './service.js';
+import { looksLikeId, spell, toHigher, toUnknown } from './values.js';
 
-type Callback = Extract<Reading, { kind: 'callback' }>;
-type Facts = Callback['fields'];
 type IdName = 'id' | 'externalId';
 
 /** What a payload has of one transfer. */
@@ -14,28 +13,45 @@ export interface Ids {
   readonly externalId: string;
 }
 
-/** A definition, which reads the payloads. */
-type Reader = Pick<PayoutService, 'readCallback'>;
+/** The values beside the ids that are different in each event, and in each transfer: `data.code`, `header:NAME`. */
+export interface Names {
+  readonly event: readonly string[];
+  readonly transfer: readonly string[];
+}
 
-/** A shorter value may be in a payload twice by chance. */
-const leastLength = 6;
+/** What `read` finds in a payload of a transfer. */
+interface Facts {
+  readonly id?: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly state: string;
+  readonly status: FinalStatus | 'PENDING';
+  readonly amount?: number | string | undefined;
+  readonly currency?: string | undefined;
+}
+
+/** What a sample is read with. */
+interface SampleOptions {
+  readonly service: Pick<PayoutService, 'readCallback'>;
+  readonly status: FinalStatus | 'PENDING';
+  readonly names: Names;
+}
 
 /** A sample of a callback, as the documentation of a service shows it. */
 export class Sample {
   readonly payload: unknown;
+  readonly facts: Facts;
   readonly #file: string;
-  readonly #service: Reader;
-  readonly #reading: Callback;
+  readonly #options: SampleOptions;
   readonly #leaves: readonly Leaf[];
   readonly #ids: Readonly<Record<IdName, readonly Leaf[]>>;
   readonly #amount: Leaf | undefined;
 
   /** Throws UsageError unless `read` reads the ids and the state of the sample in a way that can be repeated. */
-  constructor(file: string, payload: unknown, { service, status }: { service: Reader; status: FinalStatus }) {
+  constructor(file: string, payload: unknown, options: SampleOptions) {
     this.payload = payload;
     this.#file = file;
-    this.#service = service;
-    this.#reading = this.#requireStatus(status);
+    this.#options = options;
+    this.facts = this.#requireStatus(options.status);
     this.#leaves = listLeaves(payload);
     const [id, externalId] = [this.#findIdLeaves('id'), this.#findIdLeaves('externalId')];
     const read = [...id, ...externalId];
@@ -50,69 +66,117 @@ export class Sample {
     return this.#ids.externalId.some((leaf) => leaf === id);
   }
 
-  get hasAmount(): boolean {
-    return this.#amount !== undefined;
+  /** Returns the names of values that look like an id, and are the same in every transfer. */
+  findLookalikes(): string[] {
+    const others = this.#free.filter((leaf) => leaf !== this.#amount);
+    return others.filter((leaf) => looksLikeId(nameLeaf(leaf), getLeaf(this.payload, leaf))).map(nameLeaf);
   }
 
-  /** The amount and the currency, as `read` returns them. */
-  get money(): Pick<Facts, 'amount' | 'currency'> {
-    const { amount, currency } = this.#reading.fields;
-    return { amount, currency };
+  has(name: string): boolean {
+    return this.#leaves.some((leaf) => nameLeaf(leaf) === name);
   }
 
   /** Returns ids that no other transfer has, in the form of those of the sample, unless the own one is `given`. */
   toFreshIds(name: string, given?: string): Ids {
     const externalId = given ?? this.#toFresh('externalId', `${name}-${crypto.randomUUID()}`);
     if (this.hasOneId) return { id: externalId, externalId };
-    const own = this.#reading.fields.id;
-    const prefix = /^[A-Za-z]+[_|-]/.exec(own)?.[0] ?? '';
+    const prefix = /^[A-Za-z]+[_|-]/.exec(this.facts.id ?? '')?.[0] ?? '';
     return { id: this.#toFresh('id', prefix + crypto.randomUUID().replaceAll('-', '')), externalId };
   }
 
-  /** Returns the payload with other ids. Throws UsageError if `read` then returns another transfer. */
+  /** Returns the payload of another event with other ids. Throws UsageError if `read` then returns another transfer. */
   make(ids: Ids): unknown {
     let payload = this.payload;
+    for (const kind of ['event', 'transfer'] as const) {
+      for (const leaf of this.#findNamed(kind)) {
+        const old = getLeaf(this.payload, leaf);
+        if ((typeof old !== 'string' && typeof old !== 'number') || old === '') continue;
+        const fresh = toFresh(old, kind === 'event' ? undefined : `${ids.externalId} ${String(old)}`);
+        payload = setLeaf(payload, leaf, toTypeOf(old, fresh));
+      }
+    }
     for (const name of ['id', 'externalId'] as const) {
       for (const leaf of this.#ids[name]) {
         payload = setLeaf(payload, leaf, toTypeOf(getLeaf(this.payload, leaf), ids[name]));
       }
-      const leaf = this.#ids[name].at(0) ?? [];
-      this.#requireTransfer(payload, leaf, name === 'id' && !this.hasOneId ? { id: ids.id } : ids);
+      const [leaf] = this.#ids[name];
+      if (leaf !== undefined)
+        this.#requireTransfer(payload, leaf, name === 'id' && !this.hasOneId ? { id: ids.id } : ids);
     }
     return payload;
   }
 
-  /** Returns a payload of `make` with another amount. */
+  /** Returns a payload of `make` with another amount; `undefined` if `read` reads none. */
   changeAmount(payload: unknown): unknown {
-    const leaf = this.#amount;
-    return leaf === undefined ? payload : setLeaf(payload, leaf, toHigher(getLeaf(payload, leaf)));
+    return this.#amount && setLeaf(payload, this.#amount, toHigher(getLeaf(payload, this.#amount)));
   }
 
-  /** Returns a payload of `make` with a state that the definition does not have; `undefined` if there is none. */
-  makeUnknown(payload: unknown): unknown {
-    return this.#vary(payload, strange, (reading) => reading.kind === 'invalid' && isAbout(reading, 'state'));
+  /**
+   * Returns a payload of `make` with a state that the definition does not have: each word that is another one in
+   * `other` is unknown. Returns `undefined` if there is none.
+   */
+  makeUnknown(payload: unknown, other: unknown): unknown {
+    const unknown = this.#free.reduce((changed, leaf) => {
+      const word = toUnknown(getLeaf(this.payload, leaf), getLeaf(other, leaf));
+      return word === undefined ? changed : setLeaf(changed, leaf, word);
+    }, payload);
+    const reading = this.#read(unknown);
+    if (isUnknown(reading)) return unknown;
+    return this.#vary(payload, strange, isUnknown) ?? (reading.kind === 'ignored' ? unknown : undefined);
   }
 
   /** Returns a payload of `make` as an event that is none of the app's transfers; `undefined` if none is ignored. */
   makeForeign(payload: unknown): unknown {
-    return this.#vary(payload, foreign, ({ kind }) => kind === 'ignored');
+    return this.#vary(
+      payload,
+      () => 'check.foreign',
+      ({ kind }) => kind === 'ignored',
+    );
   }
 
   /** Returns a payload of `make` without its state; `undefined` if `read` can do without. */
   withoutState(payload: unknown): unknown {
-    return this.#vary(payload, remove, (reading) => reading.kind === 'invalid' && !hasLostId(reading));
+    return this.#vary(payload, () => undefined, isUnknown);
   }
 
-  /** Returns a payload of `make` without an id; `undefined` if `read` can do without. */
-  withoutId(payload: unknown, name: IdName): unknown {
-    const bare = this.#ids[name].reduce((copy, leaf) => setLeaf(copy, leaf, undefined), payload);
-    return this.#service.readCallback(bare).kind === 'invalid' ? bare : undefined;
+  /** Returns the payloads of `make` that `read` refuses because a value is missing, by what is wrong. */
+  listIncomplete(payload: unknown): readonly [title: string, payload: unknown][] {
+    const ids = this.hasOneId ? [this.#ids.id] : [this.#ids.id, this.#ids.externalId];
+    const all = [...ids, ...this.#free.map((leaf) => [leaf])];
+    return all.flatMap((leaves) => {
+      const set = (value: unknown) => leaves.reduce((changed, leaf) => setLeaf(changed, leaf, value), payload);
+      // A service may document the event without it, and write `null`.
+      const isInvalid = this.#read(set(undefined)).kind === 'invalid' && this.#read(set(null)).kind !== 'ignored';
+      return isInvalid ? [[`${nameLeaf(leaves[0] ?? [])} is missing`, set(undefined)]] : [];
+    });
   }
 
-  #requireStatus(status: FinalStatus): Callback {
-    const reading = this.#service.readCallback(this.payload);
-    if (reading.kind === 'callback' && reading.fields.status === status) return reading;
-    const got = reading.kind === 'callback' ? `one that is ${reading.fields.status}` : describe(reading);
+  /** Returns a payload of `make` as JSON in another spelling. */
+  spell(payload: unknown): string {
+    return spell(payload, this.#amount);
+  }
+
+  /** The leaves that are neither an id nor another name. */
+  get #free(): readonly Leaf[] {
+    const { id, externalId } = this.#ids;
+    const named = [...id, ...externalId, ...this.#findNamed('event'), ...this.#findNamed('transfer')];
+    return this.#leaves.filter((leaf) => !named.includes(leaf));
+  }
+
+  #read(payload: unknown): Reading {
+    return this.#options.service.readCallback(payload);
+  }
+
+  #findNamed(kind: keyof Names): readonly Leaf[] {
+    const names = this.#options.names[kind];
+    return this.#leaves.filter((leaf) => names.includes(nameLeaf(leaf)));
+  }
+
+  #requireStatus(status: SampleOptions['status']): Facts {
+    const reading = this.#read(this.payload);
+    const facts = toFacts(reading);
+    if (facts?.status === status) return facts;
+    const got = facts === undefined ? describe(reading) : `one that is ${facts.status}`;
     throw new UsageError(`Expected ${this.#file} to be a callback that is ${status}, got ${got}.`);
   }
 
@@ -121,10 +185,11 @@ export class Sample {
     const read = this.#leaves.filter((leaf) => {
       const value = getLeaf(this.payload, leaf);
       if (typeof value !== 'string' && typeof value !== 'number') return false;
-      const reading = this.#service.readCallback(setLeaf(this.payload, leaf, toFreshValue(value)));
-      return reading.kind === 'callback' && reading.fields[name] !== this.#reading.fields[name];
+      const other = toFixedForm(value) ?? `${String(value)}9`;
+      const facts = toFacts(this.#read(setLeaf(this.payload, leaf, toTypeOf(value, other))));
+      return facts !== undefined && facts[name] !== this.facts[name];
     });
-    if (read.length > 0) return read;
+    if (read.length > 0 || this.facts[name] === undefined) return read;
     const advice = 'Does it have several copies of it, or does `read` make it of something else?';
     throw new UsageError(`Expected ${this.#file} to have a value that \`read\` takes \`${name}\` from. ${advice}`);
   }
@@ -134,35 +199,31 @@ export class Sample {
     const values = leaves.map((leaf) => String(getLeaf(this.payload, leaf)));
     const copies = this.#leaves.filter((leaf) => {
       const value = String(getLeaf(this.payload, leaf));
-      return !read.includes(leaf) && value.length >= leastLength && values.includes(value);
+      // A shorter one may be there by chance.
+      const isLong = value.length >= 6 || /(?:id|ref|reference|number)$/i.test(leaf.at(-1) ?? '');
+      return !read.includes(leaf) && isLong && values.includes(value);
     });
     return [...leaves, ...copies];
   }
 
   #isAmount(leaf: Leaf): boolean {
-    const value = getLeaf(this.payload, leaf);
-    const higher = toHigher(value);
-    if (higher === undefined) return false;
-    const reading = this.#service.readCallback(setLeaf(this.payload, leaf, higher));
-    if (reading.kind !== 'callback') return false;
-    const { id, externalId, amount } = this.#reading.fields;
-    const { fields } = reading;
-    return fields.id === id && fields.externalId === externalId && fields.amount !== amount;
+    const higher = toHigher(getLeaf(this.payload, leaf));
+    const facts = higher === undefined ? undefined : toFacts(this.#read(setLeaf(this.payload, leaf, higher)));
+    const isSame = facts?.id === this.facts.id && facts?.externalId === this.facts.externalId;
+    return facts !== undefined && isSame && facts.amount !== this.facts.amount;
   }
 
   #toFresh(name: IdName, otherwise: string): string {
-    const [leaf = []] = this.#ids[name];
-    const value = getLeaf(this.payload, leaf);
-    return toFixedForm(value) ?? otherwise;
+    return toFixedForm(getLeaf(this.payload, this.#ids[name][0] ?? [])) ?? otherwise;
   }
 
   #requireTransfer(payload: unknown, leaf: Leaf, ids: Partial<Ids>): void {
-    const reading = this.#service.readCallback(payload);
-    const isSame =
-      reading.kind === 'callback' &&
-      reading.state === this.#reading.state &&
-      Object.entries(ids).every(([name, id]) => reading.fields[name as IdName] === id);
-    if (isSame) return;
+    const reading = this.#read(payload);
+    const facts = toFacts(reading);
+    const isSame = (['id', 'externalId'] as const).every((name) => {
+      return ids[name] === undefined || [ids[name], undefined].includes(facts?.[name]);
+    });
+    if (facts?.state === this.facts.state && isSame) return;
     throw new UsageError(
       `Expected \`read\` to return the fresh id and the same state after ${nameLeaf(leaf)} of ${this.#file} was ` +
         `replaced, got ${describe(reading)}.`,
@@ -175,27 +236,30 @@ export class Sample {
     change: (value: string | number) => unknown,
     isRight: (reading: Reading) => boolean,
   ): unknown {
-    const ids = [...this.#ids.id, ...this.#ids.externalId];
-    for (const leaf of this.#leaves) {
+    for (const leaf of this.#free) {
       const value = getLeaf(payload, leaf);
-      if (ids.includes(leaf) || (typeof value !== 'string' && typeof value !== 'number')) continue;
+      if (typeof value !== 'string' && typeof value !== 'number') continue;
       const changed = setLeaf(payload, leaf, change(value));
-      if (isRight(this.#service.readCallback(changed))) return changed;
+      if (isRight(this.#read(changed))) return changed;
     }
     return undefined;
   }
 }
 
 const strange = (value: string | number): unknown => (typeof value === 'number' ? 987_654 : `${value}.unknown`);
-const foreign = (): string => 'check.foreign';
-const remove = (): undefined => undefined;
 
-function isAbout({ issues }: Extract<Reading, { kind: 'invalid' }>, name: string): boolean {
-  return issues.some(({ path }) => path[0] === name);
+function toFacts(reading: Reading): Facts | undefined {
+  if (reading.kind === 'pending') return { ...reading.ids, state: reading.state, status: 'PENDING' };
+  if (reading.kind !== 'callback') return undefined;
+  const { id, externalId, status, amount, currency } = reading.fields;
+  return { id, externalId, amount, currency, state: reading.state, status: status as FinalStatus };
 }
 
-function hasLostId(reading: Extract<Reading, { kind: 'invalid' }>): boolean {
-  return ['id', 'externalId', 'amount', 'currency'].some((name) => isAbout(reading, name));
+/** Whether `read` refuses the state alone. */
+function isUnknown(reading: Reading): boolean {
+  const isAbout = (name: string): boolean =>
+    reading.kind === 'invalid' && reading.issues.some(({ path }) => path[0] === name);
+  return isAbout('state') && !['id', 'externalId', 'amount', 'currency'].some(isAbout);
 }
 
 /** No value of a payload is shown: it may be that of a customer. */
@@ -206,27 +270,6 @@ function describe(reading: Reading): string {
   return reading.issues.map(({ message }) => message).join('; ');
 }
 
-/** Returns a value of the same form, if the form is one that an app may demand: a number, digits or a UUID. */
-function toFixedForm(value: unknown): string | undefined {
-  if (typeof value === 'number') return String(randomInt(1_000_000_000, 2 ** 47));
-  const text = String(value);
-  if (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) return crypto.randomUUID();
-  if (!/^\d+$/.test(text)) return undefined;
-  return Array.from({ length: Math.max(text.length, 12) }, () => String(randomInt(1, 10))).join('');
-}
-
-function toFreshValue(value: string | number): string | number {
-  const fresh = toFixedForm(value) ?? `${String(value)}9`;
-  return typeof value === 'number' ? Number(fresh) : fresh;
-}
-
 function toTypeOf(value: unknown, text: string): unknown {
   return typeof value === 'number' ? Number(text) : text;
-}
-
-/** Returns an amount that is higher by one, written in the same way; `undefined` for what is no amount. */
-function toHigher(value: unknown): unknown {
-  if (typeof value === 'number') return value + 1;
-  if (typeof value !== 'string' || !/^\d+(?:\.\d+)?$/.test(value)) return undefined;
-  return (Number(value) + 1).toFixed(value.split('.')[1]?.length ?? 0);
 }

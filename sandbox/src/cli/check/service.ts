@@ -1,112 +1,237 @@
-import { transferSucceeded } from '../../../../src/testing/fixtures.js';
-import { createTransfer } from '../create-transfer.js';
-import type { TransferSandbox } from '../../index.js';
-import { undocumentedBodies, unbookableBodies, type InvalidBody } from './bodies.js';
-import type { NamedTransfer } from './commands.js';
+import { toContentType } from '../../attempt/attempt.js';
+import { Signer, type SignWith } from '../../attempt/signer.js';
+import type { PayoutService } from '../../../../src/core/payout-service.js';
+import type { FinalStatus, Transfer } from './commands.js';
+import { toFresh } from './fresh.js';
+import { listLeaves, getLeaf } from './leaves.js';
+import { describeBody, readBody } from './payload.js';
+import type { Ids, Names, Sample } from './sample.js';
 
-export type FinalStatus = NamedTransfer['status'];
+/** What a service sends about a transfer. The last four are no event of any service: `check` makes them. */
+export type Event =
+  | ('success' | 'failed' | 'reversed' | 'pending' | 'foreign')
+  | ('unknown' | 'other amount' | 'other spelling' | 'list');
 
-/** A transfer and the body of its callback. */
-export interface Announced extends NamedTransfer {
-  readonly body: string;
+/** The samples of a service, by the status of their transfer. A service may announce no failure. */
+export interface Samples {
+  readonly SUCCESS: Sample;
+  readonly FAILED?: Sample;
+  readonly REVERSED?: Sample;
+  readonly PENDING?: Sample;
 }
 
-/** Why rows cannot be played for a service, by their names. */
-export type Gaps = Readonly<Record<string, string>>;
+/** A body that is not as documented. */
+export interface InvalidBody {
+  readonly title: string;
+  /** What it would be about without its fault, with this body. The service knows no such transfer. */
+  readonly transfer: Transfer;
+  /** Whether it is right to book it once, because an app can find its payout and the outcome without what is wrong. */
+  readonly isBookable: boolean;
+}
 
-/** What `check` sends in the name of a service. The rows know no more of it. */
-export interface CheckedService {
-  readonly contentType: string;
-  /** The rows that cannot be played, and why. */
-  readonly gaps: Gaps;
-  /** Whether each callback has a signature, without which the endpoint must not believe it. */
-  readonly isSigned: boolean;
-  /** Why a stranger proves nothing without an address of his own; `undefined` if nothing is known of that. */
-  readonly strangerGap?: string | undefined;
-  /** Returns the headers that prove the sender of a body. */
-  sign(body: string | Uint8Array): Readonly<Record<string, string>>;
-  /** Creates a transfer that has ended. An app that asks the service finds it there. */
-  create(name: string, status: FinalStatus): Promise<Announced>;
-  /** Returns the callback of a success under the id of a transfer that has failed. */
-  contradict(transfer: Announced): string;
-  /** Returns the callback with another amount under the same id. */
-  changeAmount(transfer: Announced): string;
-  /** Returns a body that is cut short. */
-  cutShort(transfer: Announced): string;
-  /** Returns a callback that looks true. The service knows no such transfer. */
-  forge(): Announced;
-  /** Bodies that the service's document excludes, and no app can book rightly. */
-  unbookable(): readonly InvalidBody[];
+/** What the documents of a service say, beside its samples. */
+export interface DocumentedTraits {
+  /** The state after which its sample of a state that is PENDING comes, if that is not the first one. */
+  readonly pendingFollows?: 'success';
+  /** Whether they show a reversal after a failure. */
+  readonly reversesFailures?: true;
+  /** How long it waits for a response. */
+  readonly patienceMs?: number;
+}
+
+/** What is not in the definition and the samples of a service. */
+export interface Traits extends DocumentedTraits {
+  readonly isForm: boolean;
+  readonly signWith: SignWith;
+  readonly names: Names;
+  /** Why there is no reversal, if no state is REVERSED. */
+  readonly whyNoReversal: string;
+  /** An event that the definition ignores, as the documentation shows it. */
+  readonly ignored?: unknown;
+  /** Set for a definition of the user, whose samples may have other ids than those that `read` reads. */
+  readonly isOwn?: true;
+  /** Set for the documented service: rows that its document excludes are left out, and its Content-Type is known. */
+  readonly isDocumented?: true;
+  /** Makes the service know a transfer, and resolves with the id that it has there. */
+  readonly register?: (externalId: string, status: FinalStatus) => Promise<string>;
   /** Bodies with a field that is not as documented, which an app need not read. */
-  undocumented(): readonly InvalidBody[];
-  /** What only a service that is defined has. `undefined` for the documented one. */
-  readonly defined?: DefinedRows | undefined;
+  readonly undocumented?: () => readonly InvalidBody[];
 }
 
-/** What the rows send that are played for a defined service only. A row without it is among the gaps. */
-export interface DefinedRows {
-  /** Returns the callback that takes a transfer back. */
-  reverse(transfer: Announced): string;
-  /** Returns a callback with a state that the definition does not have. */
-  makeUnknown(): Announced;
-  /** Returns an event that the definition ignores, with the ids of a transfer as far as it has any. */
-  makeForeign(): Announced;
-}
+/** Why something cannot be sent for a service. */
+type Gaps = Readonly<Record<string, string | undefined>>;
 
-interface Callback {
-  readonly event: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+const signsNothing =
+  'The service signs nothing, so its callback proves nothing: use `confirm` or a secret path, and give --forged.';
+const signsElsewhere =
+  'This check cannot sign for this service: set the environment variable CALLBACK_SECRET, or give --forged.';
 
-/** The documented service, as the sandbox imitates it. */
-export class DocumentedService implements CheckedService {
-  readonly contentType = 'application/json';
-  readonly gaps = {};
-  readonly isSigned = false;
-  readonly unbookable = unbookableBodies;
-  readonly undocumented = undocumentedBodies;
-  readonly #sandbox: TransferSandbox;
+/** A service by its definition: what it sends is made of samples, with fresh ids. */
+export class Service {
+  readonly traits: Traits;
+  readonly contentType: string;
+  readonly isForm: boolean;
+  readonly signer: Signer;
+  readonly gaps: Gaps;
+  /** Names of values that an app may know a transfer by, and that are the same in every transfer. */
+  readonly lookalikes: readonly string[];
+  readonly #service: PayoutService;
+  readonly #samples: Samples;
 
-  constructor(sandbox: TransferSandbox) {
-    this.#sandbox = sandbox;
+  constructor(service: PayoutService, samples: Samples, traits: Traits) {
+    this.traits = traits;
+    this.#service = service;
+    this.#samples = samples;
+    this.isForm = traits.isForm;
+    this.contentType = toContentType(traits.isForm);
+    this.signer = new Signer(service.verify, this.#write(samples.SUCCESS.payload), traits.signWith);
+    const isNamed = traits.names.event.length + traits.names.transfer.length > 0;
+    this.lookalikes = isNamed || traits.isOwn !== true ? [] : samples.SUCCESS.findLookalikes();
+    this.gaps = this.#findGaps();
   }
 
-  async create(name: string, status: FinalStatus): Promise<Announced> {
-    const externalId = `check-${name}-${crypto.randomUUID()}`;
-    this.#sandbox.setScenario(externalId, status === 'FAILED' ? 'failed' : 'success');
-    await createTransfer(this.#sandbox, { externalId });
-    await this.#sandbox.advance(0);
-    const { apiKey, apiSecret } = this.#sandbox.keys.valid;
-    const response = await fetch(`${this.#sandbox.baseUrl}/transactions/${externalId}`, {
-      headers: { 'x-api-key': apiKey, 'x-api-secret': apiSecret },
-    });
-    const { data } = (await response.json()) as { data: { id: string; amount: number; currency: string } };
-    const { id, amount, currency } = data;
-    const event = status === 'FAILED' ? 'transfer.failed' : 'transfer.success';
-    return { externalId, status, id, amount, currency, body: JSON.stringify({ event, data }) };
+  get isSigned(): boolean {
+    return this.signer.canSign;
   }
 
-  sign(): Readonly<Record<string, string>> {
-    return {};
+  sign(body: string | Uint8Array): Readonly<Record<string, string>> {
+    return this.signer.sign(body);
   }
 
-  cutShort({ body }: Announced): string {
-    return body.slice(0, body.length / 2);
+  /** Returns the headers that name an event, which its copies share, and a transfer. */
+  toNameHeaders(body: string, externalId: string): Readonly<Record<string, string>> {
+    const { event, transfer } = this.traits.names;
+    const toHeader = (name: string, seed: string): [string, string][] => {
+      const [, header] = /^header:(.+)$/.exec(name) ?? [];
+      return header === undefined ? [] : [[header.toLowerCase(), toFresh(crypto.randomUUID(), seed)]];
+    };
+    const named = [...event.map((name) => toHeader(name, body)), ...transfer.map((name) => toHeader(name, externalId))];
+    return Object.fromEntries(named.flat());
   }
 
-  contradict({ body }: Announced): string {
-    const { data } = JSON.parse(body) as Callback;
-    return JSON.stringify({ event: 'transfer.success', data: { ...data, status: 'SUCCESS', failureReason: null } });
+  /** Creates a transfer whose first callback is this event. The service knows it, if the event `isKnown` there. */
+  async create(name: string, event: Event, isKnown: boolean): Promise<Transfer> {
+    const ids = this.toFreshIds(`check-${name}`);
+    const status = event === 'failed' ? 'FAILED' : 'SUCCESS';
+    const id = isKnown ? await this.traits.register?.(ids.externalId, status) : undefined;
+    return this.announce(status, id === undefined ? ids : { ...ids, id }, event);
   }
 
-  changeAmount({ body, amount }: Announced): string {
-    const { event, data } = JSON.parse(body) as Callback;
-    return JSON.stringify({ event, data: { ...data, amount: Number(amount) + 1 } });
+  /** Returns ids that no other transfer has. Both outcomes of a transfer have them, in the form of one sample. */
+  toFreshIds(name: string, externalId?: string): Ids {
+    return this.#samples.SUCCESS.toFreshIds(name, externalId);
   }
 
-  forge(): Announced {
-    const callback = transferSucceeded();
-    const { id, externalId, amount, currency } = callback.data;
-    return { externalId, status: 'SUCCESS', id, amount, currency, body: JSON.stringify(callback) };
+  /** Returns a transfer with these ids, and the body of its callback. Throws UsageError if `read` returns others. */
+  announce(status: FinalStatus, ids: Ids, event: Event = status === 'FAILED' ? 'failed' : 'success'): Transfer {
+    const { amount, currency } = (this.#samples[status] ?? this.#samples.SUCCESS).facts;
+    return { ...ids, status, amount, currency, body: this.toBody(event, ids) };
+  }
+
+  /** Returns the body of an event. Each is another event: a copy has the same body. */
+  toBody(event: Event, ids: Ids): string {
+    const { SUCCESS: sample, FAILED, REVERSED, PENDING } = this.#samples;
+    const payload = sample.make(ids);
+    if (event === 'other spelling') return sample.spell(payload);
+    if (event === 'list') return `[${this.#write(sample.make(this.toFreshIds('check-list')))},${this.#write(payload)}]`;
+    const others: Readonly<Partial<Record<Event, () => unknown>>> = {
+      failed: () => FAILED?.make(ids),
+      reversed: () => REVERSED?.make(ids),
+      pending: () => PENDING?.make(ids),
+      unknown: () => this.#makeUnknown(payload),
+      foreign: () => this.#foreign ?? sample.makeForeign(payload),
+      'other amount': () => sample.changeAmount(payload),
+    };
+    return this.#write(others[event]?.() ?? payload);
+  }
+
+  /** Whether a state that the definition does not have is ignored by it. */
+  get ignoresUnknown(): boolean {
+    const payload = this.#makeUnknown(this.#samples.SUCCESS.payload);
+    return payload !== undefined && this.#service.readCallback(payload).kind === 'ignored';
+  }
+
+  /** Returns the final status that a body announces; `undefined` if it announces none. */
+  findStatus(body: string): string | undefined {
+    const reading = readBody(this.#service, body);
+    return reading?.kind === 'callback' ? reading.fields.status : undefined;
+  }
+
+  /** Returns the state and the amount of a callback, for people. */
+  describe(body: string): string | undefined {
+    return describeBody(this.#service, body);
+  }
+
+  /** Returns a body that is cut short. Half a form is a form: without its state it is not whole. */
+  cutShort({ body, ...ids }: Transfer): string {
+    if (!this.isForm) return body.slice(0, body.length / 2);
+    const { SUCCESS: sample } = this.#samples;
+    return this.#write(sample.withoutState(sample.make(ids)) ?? {});
+  }
+
+  /** Bodies that the definition refuses, and that can be signed. Without a signature all would be refused for that. */
+  unbookable(): readonly InvalidBody[] {
+    const { SUCCESS: sample } = this.#samples;
+    const toBody = (title: string, isBookable: boolean, write: (ids: Ids) => string): InvalidBody => {
+      const transfer = this.announce('SUCCESS', this.toFreshIds('check-unbookable'));
+      return { title, isBookable, transfer: { ...transfer, body: write(transfer) } };
+    };
+    const texts = { 'an empty body': '', 'a body that is not JSON': 'state=success', null: 'null', '{}': '{}' };
+    const written = Object.entries(texts).filter(([, body]) => body === '' || !this.isForm);
+    return [
+      ...sample.listIncomplete(sample.payload).map(([title], index) => {
+        return toBody(title, true, (ids) => this.#write(sample.listIncomplete(sample.make(ids))[index]?.[1]));
+      }),
+      ...written
+        .filter(([, body]) => readBody(this.#service, body)?.kind !== 'ignored')
+        .map(([title, body]) => toBody(title, false, () => body)),
+    ].filter(({ transfer: { body } }) => !this.signer.fails(body));
+  }
+
+  #makeUnknown(payload: unknown): unknown {
+    const { SUCCESS: sample, FAILED, REVERSED } = this.#samples;
+    return sample.makeUnknown(payload, (FAILED ?? REVERSED)?.payload);
+  }
+
+  /** The documented event that is ignored, unless it has the name of a state. */
+  get #foreign(): unknown {
+    const { ignored } = this.traits;
+    const states = Object.values(this.#samples).map((sample?: Sample) => sample?.facts.state);
+    const isState = listLeaves(ignored).some((leaf) => states.includes(String(getLeaf(ignored, leaf))));
+    return isState ? undefined : ignored;
+  }
+
+  #write(payload: unknown): string {
+    return this.isForm ? new URLSearchParams(payload as Record<string, string>).toString() : JSON.stringify(payload);
+  }
+
+  #findGaps(): Gaps {
+    const { SUCCESS: sample, FAILED, REVERSED, PENDING } = this.#samples;
+    const { meanings } = this.#service;
+    const { whyNoReversal, ignored, isDocumented, undocumented } = this.traits;
+    const gap = (isGap: boolean, why: string): string | undefined => (isGap ? why : undefined);
+    const isJson = !this.isForm;
+    return {
+      failed: gap(FAILED === undefined, 'The definition has no FAILED.'),
+      reversed: gap(
+        REVERSED === undefined,
+        meanings.has('REVERSED') ? 'Give --reversed, a sample of a reversal.' : whyNoReversal,
+      ),
+      pending: gap(
+        PENDING === undefined,
+        meanings.has('PENDING') ? 'Give --pending, a sample of one.' : 'The definition has no PENDING.',
+      ),
+      unknown: gap(this.#makeUnknown(sample.payload) === undefined, 'Every value is a state of the definition.'),
+      foreign: gap(
+        ignored === undefined && sample.makeForeign(sample.payload) === undefined,
+        'The definition ignores no event.',
+      ),
+      'other amount': gap(sample.changeAmount(sample.payload) === undefined, 'The definition reads no amount.'),
+      'other spelling': gap(!isJson, 'Its callbacks are forms.'),
+      list: gap(!isJson, 'Its callbacks are forms.'),
+      'text/plain': gap(isDocumented !== true, 'The definition does not tell what comes under another type.'),
+      undocumented: gap(undocumented === undefined, 'The definition tells nothing of fields that it does not read.'),
+      forged: this.signer.isMissing() ? signsElsewhere : signsNothing,
+    };
   }
 }

@@ -1,20 +1,18 @@
 import { startSandbox } from '../../service/sandbox.js';
 import { toNumber, UsageError } from '../../../../src/cli/arguments.js';
-import { loadService, type Origin } from './load-service.js';
-import { DocumentedService, type CheckedService } from './service.js';
+import { fileOptions, loadService, type Origin, type ServiceFiles } from './load-service.js';
+import { documentedService } from './documented.js';
+import type { Service } from './service.js';
 
 /** Which service sends the callbacks. */
-export interface ServiceValues {
+export interface ServiceValues extends Omit<ServiceFiles, 'service'> {
   readonly service?: string | undefined;
-  readonly success?: string | undefined;
-  readonly failed?: string | undefined;
-  readonly reversed?: string | undefined;
   readonly port?: string | undefined;
 }
 
 /** The service of a check. */
 export interface RunningService {
-  readonly service: CheckedService;
+  readonly service: Service;
   /** Where the definition comes from; `undefined` unless the service was named. */
   readonly origin?: Origin | undefined;
   /** Where it responds to queries; `undefined` for a defined service, which cannot be asked. */
@@ -26,13 +24,14 @@ export interface RunningService {
 
 /** Starts the documented service, or loads another one. `callbackUrl` is the endpoint. Throws UsageError. */
 export async function startService(values: ServiceValues, callbackUrl?: string): Promise<RunningService> {
-  const { service, success, failed, reversed, port } = values;
+  const { service, port, ...files } = values;
   if (service === undefined) {
-    if ([success, failed, reversed].every((file) => file === undefined)) return startDocumented(port);
-    throw new UsageError('Expected --service beside --success, --failed and --reversed.');
+    const given = fileOptions.find((name) => files[name] !== undefined);
+    if (given === undefined) return startDocumented(port);
+    throw new UsageError(`Expected --service beside --${given}.`);
   }
   if (port !== undefined) throw new UsageError('Expected --port or --service, not both: no query of it is answered.');
-  const loaded = await loadService({ service, success, failed, reversed }, callbackUrl);
+  const loaded = await loadService({ ...files, service }, callbackUrl);
   return { ...loaded, url: undefined, findKeyRefusal: () => undefined, close: () => Promise.resolve() };
 }
 
@@ -53,7 +52,7 @@ async function startDocumented(port: string | undefined): Promise<RunningService
     },
   );
   return {
-    service: new DocumentedService(sandbox),
+    service: documentedService(sandbox),
     url: sandbox.baseUrl,
     findKeyRefusal: () => keyRefusal,
     close: () => sandbox.close(),

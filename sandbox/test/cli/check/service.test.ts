@@ -51,7 +51,7 @@ test('an app that asks another service is told the address of this one, and not 
   expect(result?.missing).not.toContain('trigger');
 });
 
-test('--prepare gets each transfer, and that of a body and of a stranger, as it will be sent', async () => {
+test('--prepare gets each transfer, and that of a body and of a forged callback, as it will be sent', async () => {
   const { folder } = await makeBooks();
   const prepared = join(folder, 'prepared');
   const received: unknown[] = [];
@@ -64,12 +64,16 @@ test('--prepare gets each transfer, and that of a body and of a stranger, as it 
     });
   });
   const prepare = `echo "$ID $STATUS $TRANSFER_ID $AMOUNT $CURRENCY" >> ${prepared}`;
-  expect((await check(url, '--prepare', prepare, '--stranger', url)).wrong).toContain('stranger');
+  const { code, trial } = await check(url, '--prepare', prepare, '--forged', url);
+  // What was believed may not have been booked.
+  expect([code, trial('forged')?.because[0]]).toEqual([
+    2,
+    expect.stringContaining('right only if nothing was booked.'),
+  ]);
   const lines = (await readFile(prepared, 'utf8')).trim().split('\n');
   const whole = received.filter((each) => isAsPrepared(each, lines));
-  // Eleven rows of one transfer, and two of three. Then the stranger, and the bodies whose facts are whole.
-  expect(lines.filter((line) => line.startsWith('check-'))).toHaveLength(17);
-  expect(new Set(whole.map(({ data }) => data.externalId)).size).toBeGreaterThan(17);
+  expect(lines.every((line) => line.startsWith('check-'))).toBe(true);
+  expect(new Set(whole.map(({ data }) => data.externalId)).size).toBeGreaterThan(20);
   for (const line of lines) expect(line).toMatch(/^\S+ (?:SUCCESS|FAILED) [\w-]{36} 15000 XAF$/);
 });
 

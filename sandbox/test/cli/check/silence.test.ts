@@ -32,10 +32,12 @@ test('what gets no response is said immediately, and the rest of its row is skip
       }, undefined)
       .catch(() => undefined);
   });
-  const { code, err, wrong, unseen, trial } = await checkLoudly(url, '--patience', '3', ...count);
-  expect([code, wrong, unseen]).toEqual([0, ['flip', 'other-amount'], ['unbookable', 'undocumented']]);
+  const { code, err, wrong, less, unseen, trial } = await checkLoudly(url, '--patience', '3', ...count);
+  expect([code, wrong, less]).toEqual([0, [], ['unbookable', 'flip', 'other-amount']]);
+  expect(unseen).toEqual(['unknown-state', 'list', 'undocumented']);
   expect(err).toBe(`unbookable: ${cutShort}\nundocumented: ${cutShort}\n`);
-  expect(trial('unbookable')).toMatchObject({ responses: ['timeout', 'timeout'], because: [cutShort] });
+  expect(trial('undocumented')?.because).toEqual([cutShort]);
+  expect(trial('unbookable')?.responses.slice(-2)).toEqual(['timeout', 'timeout']);
   expect(trial('malformed')).toMatchObject({ responses: ['timeout', '200'], verdict: 'right' });
 });
 
@@ -53,8 +55,8 @@ test('in a terminal the row that is played is shown on standard error, and clear
   const url = await serveHere((request, response) => request.resume().on('end', () => response.end()));
   const { ended } = start(['check', '--to', url], { terminal: true });
   const { err } = await ended;
-  expect(err).toContain('success, row 1 of 16\r');
-  expect(err).toContain('failed-burst, row 7 of 16\r');
+  expect(err).toContain('success, row 1 of 19\r');
+  expect(err).toContain('failed-burst, row 7 of 19\r');
   expect(err.endsWith('\u001b[K')).toBe(true);
 });
 
@@ -63,7 +65,7 @@ test('without a terminal a row that takes long is named', async () => {
     void pause(12_000).then(() => request.resume().on('end', () => response.writeHead(500).end()));
   });
   const { said, ended, child } = start(['check', '--to', url]);
-  await expect.poll(() => said.err).toBe('Still waiting for the end of success, row 1 of 16.\n');
+  await expect.poll(() => said.err).toBe('Still waiting for the end of success, row 1 of 19.\n');
   child.kill();
   await ended;
 });

@@ -10,6 +10,7 @@ import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
 import { objects, runSandboxCli as run } from '../../../../test/cli/support.js';
 import { serve } from '../../../../test/support/servers/serve.js';
+import { rows } from '../../../src/cli/check/rows.js';
 
 interface Booked {
   readonly externalId: string;
@@ -104,6 +105,26 @@ interface Trial {
   readonly because: readonly string[];
   readonly notes: readonly string[];
   readonly bookings?: number;
+  readonly ids: readonly string[];
+  readonly said: readonly string[];
+}
+
+/** Rows that a service cannot play, by why. */
+export const gaps = {
+  reversal: ['reversed', 'reversed-burst', 'reversed-first', 'success-again', 'failed-reversed'],
+  pending: ['pending'],
+  events: ['foreign-event'],
+  timestamp: ['old-timestamp'],
+  form: ['other-spelling', 'list'],
+  amount: ['other-amount'],
+  signature: ['forged', 'forged-first'],
+  /** Of a definition, which tells nothing of these. */
+  definition: ['wrong-content-type', 'undocumented'],
+};
+
+/** Returns names of rows in the order of the table. */
+export function inOrder(...names: readonly string[]): string[] {
+  return rows.map(({ name }) => name).filter((name) => names.includes(name));
 }
 
 /** Checks an endpoint. Nothing may be printed to standard error. */
@@ -127,6 +148,7 @@ export function toChecked(code: unknown, lines: readonly unknown[]) {
     /** What no row shows, and why nothing could be seen. */
     result: (lines as Result[]).find(({ type }) => type === 'result'),
     wrong: named('wrong'),
+    less: named('less strict'),
     unseen: named('not seen'),
     trial: (name: string) => trials.find((each) => each.name === name),
   };

@@ -1,0 +1,63 @@
+import { transferFailed, transferSucceeded } from '../../../../src/testing/fixtures.js';
+import { invalidCallbacks } from '../../../../src/testing/invalid.js';
+import { createTransfer } from '../create-transfer.js';
+import { defineService, type TransferSandbox } from '../../index.js';
+import { Sample } from './sample.js';
+import { Service, type InvalidBody, type Traits } from './service.js';
+
+interface Callback {
+  readonly data: Readonly<Record<string, string>>;
+}
+
+/** The event and the status say the same (service §6). */
+const definition = defineService({
+  read({ event, data }: { event: unknown; data: Readonly<Record<string, string>> }) {
+    const { status, id, externalId, amount, currency } = data;
+    return { state: `${String(event)} ${String(status)}`, id, externalId, amount, currency };
+  },
+  states: { 'transfer.success SUCCESS': 'SUCCESS', 'transfer.failed FAILED': 'FAILED' },
+});
+
+const names = { event: [], transfer: ['data.reference', 'data.externalReference'] };
+
+/** Returns the documented service: its transfers are those of the sandbox, which an app may ask. */
+export function documentedService(sandbox: TransferSandbox): Service {
+  const toSample = (status: 'SUCCESS' | 'FAILED', payload: unknown): Sample =>
+    new Sample('the documented sample', payload, { service: definition, status, names });
+  const samples = {
+    SUCCESS: toSample('SUCCESS', transferSucceeded()),
+    FAILED: toSample('FAILED', transferFailed()),
+  };
+  const traits: Traits = {
+    ...{ isForm: false, signWith: {}, names, isDocumented: true, whyNoReversal: '' },
+    async register(externalId, status) {
+      sandbox.setScenario(externalId, status === 'FAILED' ? 'failed' : 'success');
+      await createTransfer(sandbox, { externalId, amount: 15_000, currency: 'XAF' });
+      await sandbox.advance(0);
+      return sandbox.transfers().find((each) => each.externalId === externalId)?.id ?? '';
+    },
+    undocumented: () => undocumentedBodies(service),
+  };
+  const service = new Service(definition, samples, traits);
+  return service;
+}
+
+/** What the definition above refuses itself. */
+const unbookable =
+  /^(?:an empty body|a body that is not JSON|null|no event|no data|data\.(?:id|externalId|status) is missing)$/;
+
+/** Returns the bodies with one field that is not as documented (service §2.1, §6), each of another transfer. */
+function undocumentedBodies(service: Service): InvalidBody[] {
+  const whole = invalidCallbacks.find(({ title }) => title === 'an event that is not documented')?.callback;
+  const { data: known } = whole as Callback;
+  return invalidCallbacks
+    .filter(({ title }) => !unbookable.test(title))
+    .map(({ title, callback }) => {
+      const transfer = service.announce('SUCCESS', service.toFreshIds('check-undocumented'));
+      const text = typeof callback === 'string' ? callback : JSON.stringify(callback);
+      const body = ['id', 'externalId'].reduce((changed, name) => {
+        return changed.replaceAll(String(known[name]), transfer[name as 'id' | 'externalId']);
+      }, text);
+      return { title, isBookable: false, transfer: { ...transfer, body } };
+    });
+}

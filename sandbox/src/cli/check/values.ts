@@ -1,0 +1,55 @@
+import type { Leaf } from './leaves.js';
+
+/** Returns an amount that is higher by one, written in the same way; `undefined` for what is no amount. */
+export function toHigher(value: unknown): unknown {
+  if (typeof value === 'number') return value + 1;
+  if (typeof value !== 'string' || !/^\d+(?:\.\d+)?$/.test(value)) return undefined;
+  return (Number(value) + 1).toFixed(value.split('.')[1]?.length ?? 0);
+}
+
+/**
+ * Returns an unknown word in the form of `word`, with what it shares with `other`: `transfer.unknown`. Returns
+ * `undefined` unless both are words, and differ.
+ */
+export function toUnknown(word: unknown, other: unknown): string | undefined {
+  const isWord = (value: unknown): value is string => typeof value === 'string' && /^[a-z][a-z_.#:/-]*$/i.test(value);
+  if (!isWord(word) || !isWord(other) || word === other) return undefined;
+  const unknown = word === word.toUpperCase() ? 'UNKNOWN' : 'unknown';
+  const [own, others] = [word.split(/([^A-Za-z]+)/), other.split(/([^A-Za-z]+)/)];
+  if (own.length !== others.length) return unknown;
+  return own.map((part, index) => (part === others[index] ? part : unknown)).join('');
+}
+
+const idKey = /(?:id|ref|reference|code|uuid|utr|receipt|nonce|seq|sequence|number|key|token|lot)$/i;
+/** What belongs to the merchant, a bank, a person or a code, or tells a time or an amount. */
+const noIdKey =
+  /account|bank|beneficiary|fund|integration|payee|profile|receiver|recipient|subscription|phone|msisdn|wallet|customer|merchant|business|user|email|currency|country|amount|fee|time|date|created|updated|[_a-z]at$|version|tax|(?:error|response|result|status|reason|short|sort|failure)_?code/i;
+
+/** Whether a value may be what an app knows an event or a transfer by. */
+export function looksLikeId(name: string, value: unknown): boolean {
+  if (noIdKey.test(name) || value === '' || !['string', 'number'].includes(typeof value)) return false;
+  const text = String(value);
+  if (idKey.test(name)) return !/\s/.test(text);
+  return /^(?=.*\d)[^\s:/]{8,}$/.test(text) && !/^\d+\.\d+$|^\d{4}-\d\d-\d\d/.test(text);
+}
+
+/** Writes JSON in another spelling: blanks after colons and commas, `\/`, `\u00e9`, and an amount with decimals. */
+export function spell(value: unknown, amount: Leaf | undefined, at: Leaf = []): string {
+  if (Array.isArray(value)) {
+    return `[${value.map((each: unknown, index) => spell(each, amount, [...at, String(index)])).join(', ')}]`;
+  }
+  if (typeof value === 'object' && value !== null) {
+    const members = Object.entries(value).map(([key, own]) => `${escape(key)}: ${spell(own, amount, [...at, key])}`);
+    return `{${members.join(', ')}}`;
+  }
+  const isAmount = amount?.join('\n') === at.join('\n');
+  if (isAmount && typeof value === 'number' && Number.isInteger(value)) return `${value}.00`;
+  return typeof value === 'string' ? escape(value) : JSON.stringify(value);
+}
+
+function escape(text: string): string {
+  const toEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(text)
+    .replaceAll('/', '\\/')
+    .replaceAll(/[\u0080-\uffff]/g, toEscape);
+}
