@@ -5,7 +5,9 @@ import { readText } from './pages.js';
 const questions: readonly [question: string, word: string, path: string, heading: string][] = [
   ['What do I install?', 'npm install', 'README.md', 'Try it'],
   ['Is there a header with a signature?', 'signature', 'docs/security.md', 'A signed body'],
-  ['Why does every callback get 401?', '401', 'docs/troubleshooting.md', 'The response of your endpoint'],
+  ['Why does every callback get 401?', '401', 'docs/errors.md', 'The response of your endpoint'],
+  ['It got 200, and where is my handler?', 'my handler was not called', 'docs/errors.md', 'What you see in your books'],
+  ['What if a rate limit stands in front?', 'rate limit', 'docs/errors.md', 'The response of your endpoint'],
   ['How long must a secret be?', '16 characters', 'docs/security.md', 'Verifiers'],
   ['How do I rotate a secret?', 'rotate', 'docs/security.md', 'Replacing a secret'],
   ['Which Node, which Express?', 'Node 20', 'README.md', 'Try it'],

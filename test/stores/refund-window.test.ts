@@ -3,7 +3,8 @@ import type { Pool, PoolClient } from 'pg';
 import { pgStore, sqlStore, type CallbackStore } from 'transfer-callbacks';
 import { beforeAll, expect, test } from 'vitest';
 import { gated, makeGate } from '../support/helpers/refund-window.js';
-import { isolations, windowCases } from '../support/helpers/refund-window-cases.js';
+import { isolations, patient, windowCases } from '../support/helpers/refund-window-cases.js';
+import { announced, reversingReceiver } from '../support/helpers/reversing.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 
 let server: PostgresServer;
@@ -53,3 +54,13 @@ test.each(stores.flatMap(([name, make]) => isolations.map((isolation) => [name, 
   },
   60_000,
 );
+
+test('with serializable sixty failures at once are processed, because no claim reads what another one writes', async () => {
+  const pool = server.pool({ max: 20, options: '-c default_transaction_isolation=serializable' });
+  const { receiver, ran } = reversingReceiver(onPool(pool), patient);
+  const ids = Array.from({ length: 60 }, () => crypto.randomUUID());
+  const ended = await Promise.all(ids.map(async (id) => receiver.receive(announced('FAILED', id))));
+  expect(ended.map(({ outcome }) => outcome)).toEqual(ids.map(() => 'processed'));
+  expect(ran).toHaveLength(60);
+  await receiver.close();
+}, 60_000);

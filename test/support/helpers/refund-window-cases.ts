@@ -9,7 +9,7 @@ export const isolations = ['read committed', 'repeatable read', 'serializable'];
 type Store = CallbackStore<unknown>;
 
 /** A busy machine may keep the window open for long. */
-const patient = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
+export const patient = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
 
 /** One order of events around the window of a claim on the first store. */
 type WindowCase = (store: Store, other: Store, admin: Pool) => Promise<void>;

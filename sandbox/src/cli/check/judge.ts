@@ -223,7 +223,7 @@ function toJudged(stage: Stage, { row, plays, beside }: Played, findings: readon
   };
 }
 
-/** The bodies of a row are counted and named. Among other plays the worst tells. */
+/** The bodies of a row are counted and named. The worst of the other plays decides. */
 function mergePlays(plays: readonly PlayedPlay[], findings: readonly Findings[]): Findings {
   if (plays.every(({ play }) => play.transfer === undefined)) {
     return merge(findings.toSorted((a, b) => (b.times ?? 0) - (a.times ?? 0)));

@@ -26,7 +26,7 @@ export interface Step {
   readonly refused?: '!' | '! if 401' | 'right' | 'not seen';
 }
 
-/** How often a transfer must be booked in the end. `?`: either is right. The row shows the last one. */
+/** How often a transfer must be booked in the end. `?`: it is counted, and any number is right. */
 export type Booked = Readonly<Partial<Record<FinalStatus, 0 | 1 | '0..1' | '?'>>>;
 
 /** What happens to one transfer. */
@@ -55,7 +55,7 @@ interface Special {
   readonly cost?: string;
   /** The gap of a service that leaves it out, beside those of its events and faults. */
   readonly needs?: string;
-  /** Whether a failure and its reversal are one refund. What is wrong is `!` where no document shows both. */
+  /** Whether a failure and its reversal may be refunded once in all: `!` for more where no document shows both. */
   readonly isOnceInAll?: true;
 }
 
@@ -122,7 +122,7 @@ const toForged = ({ forgeries }: Scene): readonly Play[] => [
   play({}, { ...paid, refused: 'not seen' }),
 ];
 
-/** Every row but that with --break, in the order in which they are played. What may lock a sender out is last. */
+/** Every row but the one of --break, in the order of playing. Rows that may lock a sender out are last. */
 // prettier-ignore
 export const rows: readonly Row[] = [
   row('success', 'a success', acknowledges, [play(once, paid)]),
