@@ -107,7 +107,10 @@ test('sign refuses another key, none, and what it does not know, and shows no ke
     [[7, right], 'Expected `body` to be the string or the bytes that are sent, got a number.'],
     [[body, { ...right, key: 'x' }], 'Unknown option `key`'],
     [[body, { ...right, headers: null }], 'Expected `headers` to be an object with a string for each name, got null.'],
-    [[body, { ...right, headers: [] }], 'Expected `headers` to be an object with a string for each name, got an array.'],
+    [
+      [body, { ...right, headers: [] }],
+      'Expected `headers` to be an object with a string for each name, got an array.',
+    ],
     [[body, { ...right, dsaEncoding: 'raw' }], "Expected `dsaEncoding` to be 'der' or 'ieee-p1363'"],
   ];
   for (const verify of verifiers) {
