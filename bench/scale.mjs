@@ -75,17 +75,17 @@ const stores = {
   },
 };
 
-/** The record of a settled callback, as the store writes it, under many ids. */
+/** The record of a handled callback, as the store writes it, under many ids. */
 const fillScript = `for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do
   redis.call('set', string.format('transfer-callbacks:%036d', i), ARGV[3], 'px', 604800000 + i % 100000)
 end`;
 
-/** Rows as the store writes them, settled in the last week. */
+/** Rows as the store writes them, handled in the last week. */
 const fillSql = `INSERT INTO transfer_callbacks
   SELECT gen_random_uuid(), '2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2h1-' || i, 'transfer.success', 'payout-' || i,
-    '["SUCCESS",15000,"XAF","payout-' || i || '"]', settled, settled, settled + 604800000
+    '["SUCCESS",15000,"XAF","payout-' || i || '"]', handled, handled, handled + 604800000
   FROM generate_series($1::int, $2::int) AS i,
-    LATERAL (SELECT (extract(epoch FROM now()) * 1000)::bigint - 1000 * (i % 604800) AS settled) AS t`;
+    LATERAL (SELECT (extract(epoch FROM now()) * 1000)::bigint - 1000 * (i % 604800) AS handled) AS t`;
 
 async function inBatches(count, fill) {
   const batch = 50_000;

@@ -81,7 +81,7 @@ export function dynamoStore(client: DynamoDBClient, table: string): CallbackStor
         const values = { ':token': text(token), ':fingerprint': text(fingerprint), ...times(retentionMs) };
         const record = {
           ...itemOf(id),
-          UpdateExpression: `SET fingerprint = :fingerprint, settled_at = :now, ${setEnd}`,
+          UpdateExpression: `SET fingerprint = :fingerprint, handled_at = :now, ${setEnd}`,
           ConditionExpression: isHeld,
           ExpressionAttributeValues: values,
         };
@@ -110,13 +110,13 @@ export function dynamoStore(client: DynamoDBClient, table: string): CallbackStor
       const free = `attribute_not_exists(id) OR expires_at <= :now OR (${isHeld})`;
       const claim = new UpdateItemCommand({
         ...itemOf(id),
-        UpdateExpression: `SET holder = :token, ${setEnd} REMOVE fingerprint, settled_at`,
+        UpdateExpression: `SET holder = :token, ${setEnd} REMOVE fingerprint, handled_at`,
         ConditionExpression: free,
         ExpressionAttributeValues: { ':token': text(request.token), ...times(request.leaseMs) },
       });
       if (await isMet(client.send(claim))) return { state: 'claimed', claim: toClaim(id, request) };
       const fingerprint = (await find(id))?.fingerprint?.S;
-      return fingerprint === undefined ? { state: 'in_progress' } : { state: 'settled', fingerprint };
+      return fingerprint === undefined ? { state: 'in_progress' } : { state: 'handled', fingerprint };
     },
     async read(id) {
       const item = await find(id);
@@ -126,8 +126,8 @@ export function dynamoStore(client: DynamoDBClient, table: string): CallbackStor
       if (item.fingerprint?.S === undefined) {
         return { state: 'claimed', delivery, leaseLeftMs: expiresAt.getTime() - Date.now() };
       }
-      const settledAt = new Date(Number(item.settled_at?.N));
-      return { state: 'settled', fingerprint: item.fingerprint.S, delivery, settledAt, expiresAt };
+      const handledAt = new Date(Number(item.handled_at?.N));
+      return { state: 'handled', fingerprint: item.fingerprint.S, delivery, handledAt, expiresAt };
     },
     forget(id, fingerprint) {
       const seen = {

@@ -22,9 +22,9 @@ interface Stored {
   readonly token: string;
   readonly claimedAt: Date;
   readonly expiresAt: Date;
-  /** Set in a record that is settled. */
+  /** Set in a record that is handled. */
   readonly fingerprint?: string;
-  readonly settledAt?: Date;
+  readonly handledAt?: Date;
   /** Set in a lease: the session of the claim before, if that has lapsed. */
   readonly lapsed?: Document | null;
   readonly isRenewed?: boolean;
@@ -49,7 +49,7 @@ export interface MongoStore extends CallbackStore<ClientSession> {
 const isLive = { $expr: { $gt: ['$expiresAt', '$$NOW'] } };
 const hasEnded = { $lte: ['$expiresAt', '$$NOW'] };
 const after = (ms: number): Document => ({ $add: ['$$NOW', ms] });
-const isSettled = { fingerprint: { $exists: true }, ...isLive };
+const isHandled = { fingerprint: { $exists: true }, ...isLive };
 const isUnsettled = { fingerprint: { $exists: false } };
 /** A string that begins with `$` would be the name of a field. */
 const literal = (value: unknown): Document => ({ $literal: value });
@@ -70,14 +70,14 @@ export function mongoStore(client: MongoClient, name = 'transfer_callbacks'): Mo
   return {
     transactional: true,
     async claim(key, request) {
-      const { fingerprint } = (await records.findOne({ _id: key, ...isSettled })) ?? {};
-      if (fingerprint !== undefined) return { state: 'settled', fingerprint };
+      const { fingerprint } = (await records.findOne({ _id: key, ...isHandled })) ?? {};
+      if (fingerprint !== undefined) return { state: 'handled', fingerprint };
       return claim({ key, request, session: client.startSession(), client, records, leases });
     },
     async read(key) {
-      // The lease first: it is deleted after the record is settled, so a claim that is being settled is never free.
+      // The lease first: it is deleted after the record is handled, so a claim that is being settled is never free.
       const lease = await leases.findOne({ _id: key, ...isLive });
-      return toRecord(lease, await records.findOne({ _id: key, ...isSettled }));
+      return toRecord(lease, await records.findOne({ _id: key, ...isHandled }));
     },
     forget: async (key, fingerprint) => (await records.deleteOne({ _id: key, fingerprint })).deletedCount === 1,
     async migrate() {
@@ -89,15 +89,15 @@ export function mongoStore(client: MongoClient, name = 'transfer_callbacks'): Mo
 
 function toRecord(lease: Stored | null, record: Stored | null): StoreRecord {
   if (record?.fingerprint !== undefined) {
-    const { token, fingerprint, settledAt = record.claimedAt, expiresAt } = record;
-    return { state: 'settled', fingerprint, delivery: token, settledAt, expiresAt };
+    const { token, fingerprint, handledAt = record.claimedAt, expiresAt } = record;
+    return { state: 'handled', fingerprint, delivery: token, handledAt, expiresAt };
   }
   if (lease === null) return { state: 'free' };
   const { token, claimedAt, expiresAt } = lease;
   return { state: 'claimed', delivery: token, since: claimedAt, leaseLeftMs: expiresAt.getTime() - Date.now() };
 }
 
-/** Claims a callback that has not been seen as settled. */
+/** Claims a callback that has not been seen as handled. */
 async function claim(parts: Parts): Promise<ClaimReply<ClientSession>> {
   const held = toClaim(parts);
   try {
@@ -116,7 +116,7 @@ async function claim(parts: Parts): Promise<ClaimReply<ClientSession>> {
     const record = await takeRecord(parts);
     if (record?.fingerprint === undefined) return { state: 'claimed', claim: held };
     await held.release();
-    return { state: 'settled', fingerprint: record.fingerprint };
+    return { state: 'handled', fingerprint: record.fingerprint };
   } catch (error) {
     held.release().catch(ignore);
     // Another delivery has inserted the lease at the same moment.
@@ -134,7 +134,7 @@ function takeLease({ key, request: { token, leaseMs }, session, leases }: Parts)
 }
 
 /**
- * Writes the token of the claim into the record, unless that is settled. From then on the claim before cannot be
+ * Writes the token of the claim into the record, unless that is handled. From then on the claim before cannot be
  * settled: its transaction would change the same document.
  */
 function takeRecord({ key, request, records }: Parts): Promise<Stored | null> {
@@ -207,9 +207,9 @@ const passedOn = 'The claim has passed to another delivery. The writes of this h
 /** Commits the handler's writes with the record, if that is still of this claim. */
 async function commit({ request, session, records }: Parts, held: { _id: string; token: string }): Promise<void> {
   const { fingerprint, retentionMs } = request;
-  const settled = { fingerprint: literal(fingerprint), settledAt: '$$NOW', expiresAt: after(retentionMs) };
+  const handled = { fingerprint: literal(fingerprint), handledAt: '$$NOW', expiresAt: after(retentionMs) };
   if (!session.inTransaction()) throw new Error('The handler has ended its transaction.');
-  const record = await records.findOneAndUpdate({ ...held, ...isUnsettled }, [{ $set: settled }], { session });
+  const record = await records.findOneAndUpdate({ ...held, ...isUnsettled }, [{ $set: handled }], { session });
   if (record === null) throw new Error('The record is no longer of this claim.');
   await session.commitTransaction().catch((error: unknown) => {
     const isUnknown = error instanceof MongoError && error.hasErrorLabel('UnknownTransactionCommitResult');

@@ -73,7 +73,7 @@ const takesOptions: Record<string, [call: (options: never) => unknown, known: st
   'transferCallbackReceiver().forget': [
     (options) => receiver.forget('id', options),
     'reason',
-    { settled: '[]', by: 'A test' },
+    { fingerprint: '[]', by: 'A test' },
   ],
   closeOnSignal: [(options) => index.closeOnSignal(server, receiver, options), 'timeoutMs'],
   RetryLater: [(options) => new index.RetryLater('Not now.', options), 'retryAfterMs'],

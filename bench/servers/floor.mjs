@@ -11,7 +11,7 @@ async function receive(callback) {
   if (remembered.has(data.id)) return;
   remembered.set(data.id, 'claimed');
   await handle(data);
-  remembered.set(data.id, 'settled');
+  remembered.set(data.id, 'handled');
 }
 
 serve((request, response) => {

@@ -172,7 +172,7 @@ export async function observe(scene: Scene, stage: Stage): Promise<Observed> {
   runs.length = 0;
   outcomes.length = 0;
   const { responses, isRight } = await scene.play({ ...stage, title: scene.title });
-  // A copy may learn that the first delivery has settled before that one reports it.
+  // A copy may learn that the first delivery has handled before that one reports it.
   const inOrder = outcomes.toSorted((a, b) => Number(a === 'duplicate') - Number(b === 'duplicate'));
   const statuses = responses.map((response) => ('status' in response ? response.status : response.error));
   const cells = [inWords(statuses), inWords(runs), inWords(inOrder)] as const;

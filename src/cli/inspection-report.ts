@@ -107,9 +107,9 @@ function describeRecord(record: TransferInspection['record']): string[] {
       const begun = since === undefined ? '' : ` since ${toUtc(since)}, ${toAge(since)}`;
       return [`claimed${begun}${left}`, ...(by === undefined ? [] : [`by ${by}`]), ...named(delivery)];
     }
-    case 'settled': {
-      const { settledAt, expiresAt, fingerprint, delivery } = record;
-      const at = settledAt === undefined ? '' : ` ${toUtc(settledAt)}, ${toAge(settledAt)}`;
+    case 'handled': {
+      const { handledAt, expiresAt, fingerprint, delivery } = record;
+      const at = handledAt === undefined ? '' : ` ${toUtc(handledAt)}, ${toAge(handledAt)}`;
       const until = expiresAt === undefined ? [] : [`kept until ${toUtc(expiresAt)}`];
       return [`handled${at}`, `facts ${fingerprint}`, ...until, ...named(delivery)];
     }

@@ -61,20 +61,20 @@ async function tryKey<Tx>(key: string, request: TimedRequest, { options, rules }
   }
   await call('release', first, () => released.release());
 
-  const settled = requireGranted('a claim of a released key', await claimKey(second));
+  const handled = requireGranted('a claim of a released key', await claimKey(second));
   try {
-    await call('settle', second, () => settled.settle());
+    await call('settle', second, () => handled.settle());
   } catch (error) {
-    releaseUnheld(settled, key, request);
+    releaseUnheld(handled, key, request);
     throw error;
   }
   const copy = await claimKey(third);
   if (copy.state === 'claimed') releaseUnheld(copy.claim, key, request);
-  requireSettled('a claim of a settled key', copy);
+  requireHandled('a claim of a handled key', copy);
   for (const record of request.record === 'both' ? ([undefined, 'reversal'] as const) : [undefined]) {
-    if (store.read !== undefined) requireSettled('its record', requireRecord(await store.read(key, record)));
+    if (store.read !== undefined) requireHandled('its record', requireRecord(await store.read(key, record)));
     if (store.forget !== undefined && !(await store.forget(key, fingerprint, record))) {
-      throw unexpected('`store.forget` of a settled key to resolve with `true`, got `false`');
+      throw unexpected('`store.forget` of a handled key to resolve with `true`, got `false`');
     }
   }
 }
@@ -85,9 +85,9 @@ function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
   throw unexpected(`${what} to be granted, got ${reply.state}`);
 }
 
-/** Throws STORE_REPLY_UNEXPECTED unless the key is settled with the fingerprint that was written. */
-function requireSettled(what: string, reply: ClaimReply<unknown> | StoreRecord): void {
-  if (reply.state !== 'settled') throw unexpected(`${what} to be settled, got ${reply.state}`);
+/** Throws STORE_REPLY_UNEXPECTED unless the key is handled with the fingerprint that was written. */
+function requireHandled(what: string, reply: ClaimReply<unknown> | StoreRecord): void {
+  if (reply.state !== 'handled') throw unexpected(`${what} to be handled, got ${reply.state}`);
   if (reply.fingerprint !== fingerprint) throw unexpected(`${what} to have the fingerprint that was written`);
 }
 

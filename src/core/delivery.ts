@@ -93,17 +93,17 @@ export class Delivery<C extends EventShape = EventShape> {
     this.fingerprint = toFingerprint(fields);
   }
 
-  /** Returns how the delivery ends if its id was settled with these facts. */
-  compareWith(settled: string): Ending {
-    if (haveSameFacts(settled, this.fingerprint)) return { outcome: 'duplicate' };
-    const [before, now] = [parseFingerprint(settled), parseFingerprint(this.fingerprint)];
+  /** Returns how the delivery ends if its id was handled with these facts. */
+  compareWith(recorded: string): Ending {
+    if (haveSameFacts(recorded, this.fingerprint)) return { outcome: 'duplicate' };
+    const [before, now] = [parseFingerprint(recorded), parseFingerprint(this.fingerprint)];
     if (before !== undefined && now !== undefined && haveSameMoney(before, now)) {
       // A copy may lack a fact, or have one more. A service may turn off a webhook that responds with 4xx.
       if (before.status === now.status && isRefund(now)) return { outcome: 'duplicate' };
       const isOver = before.status === 'REVERSED' || (before.status === 'FAILED' && now.status === 'REVERSED');
-      if (isOver) return { outcome: 'duplicate', settled: showFingerprint(settled) };
+      if (isOver) return { outcome: 'duplicate', recorded: showFingerprint(recorded) };
     }
-    return { outcome: 'conflict', settled: showFingerprint(settled), received: showFingerprint(this.fingerprint) };
+    return { outcome: 'conflict', recorded: showFingerprint(recorded), received: showFingerprint(this.fingerprint) };
   }
 
   /** Returns the outcome. Its duration ends with this call. */

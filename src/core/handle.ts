@@ -27,7 +27,7 @@ export function handleClaimed<C extends CallbackShape, Tx>(
 ): Ending | Promise<Ending> {
   if (claimed instanceof HeldClaim) return runHandler(delivery, claimed, parts);
   switch (claimed.state) {
-    case 'settled':
+    case 'handled':
       return delivery.compareWith(claimed.fingerprint);
     case 'unavailable':
       return { outcome: 'store_unavailable', error: claimed.error };

@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
+import { describeState, invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { callStore } from './claim/call-store.js';
 import { expectedId, isCallbackId, toId, toTransferKey } from './callback.js';
@@ -22,7 +22,7 @@ type Parts<Tx> = ClaimParts<Tx> & { readonly options: { readonly onReversed?: un
 /** Options of `forget`: the record that was seen, who forgets it, and why. */
 export interface ForgetOptions {
   /** The fingerprint that `inspect` showed. A record with another one is kept. */
-  settled: string;
+  fingerprint: string;
   /** Who forgets it, for the log. */
   by: string;
   /** Why, for the log. */
@@ -34,7 +34,7 @@ export interface ForgottenCallback {
   /** The delivery whose handler had succeeded, if the store knows it. */
   readonly delivery?: string;
   readonly id: string;
-  readonly settled: TransferCallbackFacts | undefined;
+  readonly recorded: TransferCallbackFacts | undefined;
   /** Which records of the transfer: a failure and a reversal have two. Only beside `onReversed`. */
   readonly records?: readonly RecordName[];
   /** The facts of the other record of the transfer, which stays: of its success, or of its reversal. */
@@ -61,35 +61,35 @@ export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise
 }
 
 /**
- * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
+ * Forgets a handled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
  * other than the one that was seen. Resolves with whether the callback was forgotten.
  */
 export async function forgetCallback<Tx>(id: string, options: ForgetOptions, parts: Parts<Tx>): Promise<boolean> {
   requireId(id);
-  onlyKnownOptions(options, ['settled', 'by', 'reason']);
-  const { settled, by, reason } = options;
-  for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
+  onlyKnownOptions(options, ['fingerprint', 'by', 'reason']);
+  const { fingerprint, by, reason } = options;
+  for (const [name, text] of Object.entries({ fingerprint, by, reason })) requireText(name, text);
   const { store, logger, onReversed } = parts.options;
   const forget = store.forget?.bind(store);
   if (forget === undefined) throw unsupported('forget');
-  const isSeen = (record: StoreRecord): boolean => record.state === 'settled' && record.fingerprint === settled;
+  const isSeen = (record: StoreRecord): boolean => record.state === 'handled' && record.fingerprint === fingerprint;
   const found = await readRecords(id, isSeen, parts);
   const seen = found.filter(({ record }) => isSeen(record));
   if (found.length > 0 && seen.length === 0) return false;
   const { delivery } = (seen[0]?.record ?? {}) as { delivery?: string };
-  const stays = found.map(({ record }) => record).find((record) => record.state === 'settled' && !isSeen(record));
+  const stays = found.map(({ record }) => record).find((record) => record.state === 'handled' && !isSeen(record));
   const details: ForgottenCallback = Object.freeze({
     ...(delivery !== undefined && { delivery }),
     id,
-    settled: showFingerprint(settled),
-    ...(stays?.state === 'settled' && { stays: showFingerprint(stays.fingerprint) }),
+    recorded: showFingerprint(fingerprint),
+    ...(stays?.state === 'handled' && { stays: showFingerprint(stays.fingerprint) }),
     by,
     reason,
   });
   const targets = found.length > 0 ? seen : toTargets(id, onReversed !== undefined);
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
-  await logger.warnOrReject(details, 'A settled callback is about to be forgotten.');
-  const ended = await forgetAndLog(() => forgetAll(forget, targets, settled), details, parts);
+  await logger.warnOrReject(details, 'A handled callback is about to be forgotten.');
+  const ended = await forgetAndLog(() => forgetAll(forget, targets, fingerprint), details, parts);
   if (ended !== undefined) forgottenChannel.publish(ended);
   return ended !== undefined;
 }
@@ -98,9 +98,9 @@ export async function forgetCallback<Tx>(id: string, options: ForgetOptions, par
 async function forgetAll<Tx>(
   forget: NonNullable<CallbackStore<Tx>['forget']>,
   targets: readonly Target[],
-  settled: string,
+  fingerprint: string,
 ): Promise<readonly Target[]> {
-  const replies = await Promise.all(targets.map(({ key, name }) => forget(key, settled, name)));
+  const replies = await Promise.all(targets.map(({ key, name }) => forget(key, fingerprint, name)));
   // A store in JavaScript may resolve with any value.
   return targets.filter((_, index) => (replies[index] as unknown) === true);
 }
@@ -115,15 +115,15 @@ async function forgetAndLog<Tx>(
   try {
     const ended = await callStore(storeTimeoutMs, forget);
     if (ended.length === 0) {
-      logger.warn(details, 'A settled callback was not forgotten: its record has changed.');
+      logger.warn(details, 'A handled callback was not forgotten: its record has changed.');
       return undefined;
     }
     const records = ended.map<RecordName>(({ name }) => name ?? 'transfer');
     const forgotten = onReversed === undefined ? details : Object.freeze({ ...details, records });
-    logger.warn(forgotten, 'A settled callback was forgotten; its next delivery runs the handler.');
+    logger.warn(forgotten, 'A handled callback was forgotten; its next delivery runs the handler.');
     return forgotten;
   } catch (error) {
-    logger.error({ ...details, err: error }, 'A settled callback may have been forgotten: the store failed.');
+    logger.error({ ...details, err: error }, 'A handled callback may have been forgotten: the store failed.');
     throw error;
   }
 }
@@ -214,9 +214,10 @@ function withDeliveryName(record: StoreRecord): StoreRecord {
 /** Throws STORE_REPLY_UNEXPECTED unless `record` is one. A store in JavaScript may resolve with any value. */
 export function requireRecord(record: StoreRecord | undefined): StoreRecord {
   if (record?.state === 'free' || record?.state === 'claimed') return record;
-  if (record?.state === 'settled' && typeof record.fingerprint === 'string') return record;
+  if (record?.state === 'handled' && typeof record.fingerprint === 'string') return record;
   throw new TransferCallbackError(
     'STORE_REPLY_UNEXPECTED',
-    'Expected `store.read` to resolve with a record: `free`, `claimed`, or `settled` with its fingerprint.',
+    'Expected `store.read` to resolve with a record: `free`, `claimed`, or `handled` with its fingerprint, got ' +
+      `${describeState(record)}.`,
   );
 }

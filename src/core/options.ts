@@ -159,7 +159,7 @@ interface CommonOptions<C extends EventShape, Tx> {
    */
   storeTimeoutMs?: number | undefined;
   /**
-   * How long a settled callback is remembered, in milliseconds: over 90 000, because the service's fourth attempt
+   * How long a handled callback is remembered, in milliseconds: over 90 000, because the service's fourth attempt
    * comes at least 90 s after the first (service §6.3). The default is 7 days. With `onReversed` there is no default:
    * make it longer than the service takes to reverse a transfer.
    * @default 604_800_000

@@ -62,7 +62,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     status: 422,
     message: 'A callback with this id was handled with other facts.',
     level: 'error',
-    line: 'A callback contradicts the one that was settled under its id.',
+    line: 'A callback contradicts the one that was handled under its id.',
   },
   /**
    * Not the expected callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
@@ -198,7 +198,7 @@ export function findRow(outcome: TransferCallbackOutcome): OutcomeRow {
     if (outcome.error !== undefined) return special.unrecorded;
     if (outcome.late) return special.late;
   }
-  if (outcome.outcome === 'duplicate' && outcome.settled !== undefined) return special.superseded;
+  if (outcome.outcome === 'duplicate' && outcome.recorded !== undefined) return special.superseded;
   if (outcome.outcome === 'conflict' && isOtherTransfer(outcome)) return special.otherTransfer;
   if (outcome.outcome === 'ignored' && outcome.count === 1) return special.firstIgnored;
   if (outcome.outcome === 'invalid') {
@@ -209,8 +209,8 @@ export function findRow(outcome: TransferCallbackOutcome): OutcomeRow {
 }
 
 /** One service gives an id to one transfer. */
-function isOtherTransfer({ settled, received }: Extract<Ending, { outcome: 'conflict' }>): boolean {
-  return settled !== undefined && settled.status === received?.status && settled.externalId !== received?.externalId;
+function isOtherTransfer({ recorded, received }: Extract<Ending, { outcome: 'conflict' }>): boolean {
+  return recorded !== undefined && recorded.status === received?.status && recorded.externalId !== received?.externalId;
 }
 
 /** How a delivery of a valid callback from a trusted sender can end. */
@@ -225,13 +225,13 @@ export type Ending =
   | {
       outcome: 'duplicate';
       /** The facts that were handled, if they are of another final status: the transfer was reversed. */
-      settled?: TransferCallbackFacts | undefined;
+      recorded?: TransferCallbackFacts | undefined;
     }
   | { outcome: 'in_progress' }
   | {
       outcome: 'conflict';
       /** The facts that were handled. Missing if the fingerprint in the store cannot be parsed. */
-      settled?: TransferCallbackFacts | undefined;
+      recorded?: TransferCallbackFacts | undefined;
       /** The facts of this callback. */
       received: TransferCallbackFacts | undefined;
     }
@@ -352,7 +352,7 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
  *
  * @example
  * function onOutcome(ended: TransferCallbackOutcome): void {
- *   if (ended.outcome === 'conflict') console.error(ended.id, ended.settled, ended.received);
+ *   if (ended.outcome === 'conflict') console.error(ended.id, ended.recorded, ended.received);
  * }
  */
 export type TransferCallbackOutcome<E extends EventShape = EventShape> = Flat<

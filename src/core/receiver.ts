@@ -69,8 +69,8 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    */
   check(): Promise<StoreProbe>;
   /**
-   * Forgets a settled callback, so that its next delivery runs the handler again. Use it after a handler that succeeded
-   * by mistake. Resolves with `false`, and changes nothing, unless the record is settled with the fingerprint that was
+   * Forgets a handled callback, so that its next delivery runs the handler again. Use it after a handler that succeeded
+   * by mistake. Resolves with `false`, and changes nothing, unless the record is handled with the fingerprint that was
    * seen. Logs a warning before and after, and rejects if it cannot log the first one. Otherwise rejects as `inspect`
    * does, and with STORE_UNSUPPORTED if the store has no `forget`.
    */

@@ -23,7 +23,7 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
   durationMs: true,
   waitedMs: true,
   retryAfterMs: true,
-  settled: true,
+  recorded: true,
   received: true,
   overlapped: true,
   late: true,

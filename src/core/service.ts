@@ -7,7 +7,7 @@ export const firstRetryMs = 30_000;
 export const attemptsPerCallback = 4;
 
 /**
- * A settled callback must be remembered for longer than this. The backoff is exponential and its factor is not
+ * A handled callback must be remembered for longer than this. The backoff is exponential and its factor is not
  * documented (service §8), so the last attempt comes no sooner than three first pauses after the first one.
  */
 export const lastAttemptMs = (attemptsPerCallback - 1) * firstRetryMs;

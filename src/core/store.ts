@@ -19,7 +19,7 @@ export interface ClaimRequest {
    * holds the record of the transfer.
    */
   record?: 'reversal' | 'both' | undefined;
-  /** The facts of the callback, remembered with the settled record. They contain `externalId`, whole. */
+  /** The facts of the callback, remembered with the handled record. They contain `externalId`, whole. */
   fingerprint: string;
   /** How long the claim lasts unless it is renewed, in milliseconds. */
   leaseMs: number;
@@ -41,14 +41,14 @@ export interface ClaimRequest {
  * The store's reply to a claim:
  * - `claimed`: only the caller may run the handler, while it holds the claim;
  * - `in_progress`: another delivery holds the claim;
- * - `settled`: the handler had succeeded, for a callback with this fingerprint. If both records are claimed, and
- *   both are settled, it is the fingerprint of the refund.
+ * - `handled`: the handler had succeeded, for a callback with this fingerprint. If both records are claimed, and
+ *   both are handled, it is the fingerprint of the refund.
  *
  * @example
- * const isHandled = (reply: ClaimReply): boolean => reply.state === 'settled';
+ * const isHandled = (reply: ClaimReply): boolean => reply.state === 'handled';
  */
 export type ClaimReply<Tx = undefined> =
-  { state: 'claimed'; claim: Claim<Tx> } | { state: 'in_progress' } | { state: 'settled'; fingerprint: string };
+  { state: 'claimed'; claim: Claim<Tx> } | { state: 'in_progress' } | { state: 'handled'; fingerprint: string };
 
 /**
  * The right to run the handler of one callback. It ends after `leaseMs` unless it is renewed.
@@ -103,12 +103,12 @@ export type StoreRecord =
       leaseLeftMs?: number;
     }
   /** The handler has succeeded, for a callback with this fingerprint. */
-  | { state: 'settled'; fingerprint: string; delivery?: string; settledAt?: Date; expiresAt?: Date };
+  | { state: 'handled'; fingerprint: string; delivery?: string; handledAt?: Date; expiresAt?: Date };
 
 /**
  * Keeps the claims. `storeContract` of `transfer-callbacks/testing` tests an implementation. In short:
  * - of all concurrent claims on a key exactly one is `claimed`, and a repeated claim with its token is `claimed` too;
- * - success is permanent: a settled record stays until its retention ends, unless `forget` removes it;
+ * - success is permanent: a handled record stays until its retention ends, unless `forget` removes it;
  * - late holders are harmless: `release` and `renew` change nothing if the lease has expired or the claim has passed to
  *   another delivery;
  * - a released or lapsed claim is free;
@@ -137,7 +137,7 @@ export interface CallbackStore<Tx = undefined> {
   /** Reads the record without changing it or any claim. Without this method `receiver.inspect` rejects. */
   read?(key: string, record?: 'reversal'): Promise<StoreRecord>;
   /**
-   * Forgets a settled record if its fingerprint is `fingerprint`. Resolves with whether it did. Never forgets a claim.
+   * Forgets a handled record if its fingerprint is `fingerprint`. Resolves with whether it did. Never forgets a claim.
    * Without this method `receiver.forget` rejects.
    */
   forget?(key: string, fingerprint: string, record?: 'reversal'): Promise<boolean>;

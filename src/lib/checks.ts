@@ -150,6 +150,12 @@ export function describeGiven(value: unknown): string {
   return typeof value === 'function' || typeof value === 'symbol' ? `a ${typeof value}` : String(value);
 }
 
+/** Describes what a store has replied with, by its `state` if it has one. */
+export function describeState(reply: unknown): string {
+  const { state } = (reply ?? {}) as { state?: unknown };
+  return state === undefined ? describeGiven(reply) : `the state ${describeGiven(state)}`;
+}
+
 function describeLength(text: string): string {
   return `a string of ${text.length} characters`;
 }

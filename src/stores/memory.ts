@@ -8,7 +8,7 @@ import { toRecordKey } from '../core/record-key.js';
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * How many settled callbacks are remembered, at 240 to 280 bytes each. Beyond that, or beyond 1 000 characters for
+   * How many handled callbacks are remembered, at 240 to 280 bytes each. Beyond that, or beyond 1 000 characters for
    * each of them, the oldest is forgotten early, and a process warning reports that once.
    * @default 100_000
    */
@@ -22,7 +22,7 @@ interface Holder {
   expiresAt: number;
 }
 
-interface SettledRecord {
+interface HandledRecord {
   readonly fingerprint: string;
   readonly expiresAt: number;
 }
@@ -60,14 +60,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Required<Omit<Cal
 class Table {
   /** The claims that were neither settled nor released, lapsed ones too. */
   readonly #claims = new PassingEntries<Holder>();
-  /** In the order they were settled. */
-  readonly #settled = new Map<string, SettledRecord>();
+  /** In the order they were handled. */
+  readonly #handled = new Map<string, HandledRecord>();
   /** Visits each record once: a new iterator would pass over all that was deleted, for which V8 keeps a place. */
-  #unvisited = this.#settled.entries();
+  #unvisited = this.#handled.entries();
   /** The record that was visited last, unless it was forgotten. */
-  #oldest: [string, SettledRecord] | undefined;
+  #oldest: [string, HandledRecord] | undefined;
   readonly #maxEntries: number;
-  /** How many characters the keys and fingerprints in `#settled` have. */
+  /** How many characters the keys and fingerprints in `#handled` have. */
   #characters = 0;
   #hasWarned = false;
 
@@ -77,8 +77,8 @@ class Table {
 
   claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): ClaimReply {
     const at = now();
-    const settled = this.#findSettled(key, at);
-    if (settled !== undefined) return { state: 'settled', fingerprint: settled.fingerprint };
+    const handled = this.#findHandled(key, at);
+    if (handled !== undefined) return { state: 'handled', fingerprint: handled.fingerprint };
     let claim = this.#claims.get(key);
     // The same claim, sent twice, is one, even if it has lapsed meanwhile: the first of its claims must release and
     // settle it.
@@ -107,7 +107,7 @@ class Table {
     this.#claims.delete(key);
     // Otherwise the record would keep its old place in the order.
     this.#remove(key);
-    this.#settled.set(copyString(key), { fingerprint, expiresAt: at + retentionMs });
+    this.#handled.set(copyString(key), { fingerprint, expiresAt: at + retentionMs });
     this.#characters += key.length + fingerprint.length;
     this.#forgetOld(at);
     return overlapped;
@@ -119,10 +119,10 @@ class Table {
 
   read(key: string): StoreRecord {
     const at = now();
-    const settled = this.#findSettled(key, at);
-    if (settled !== undefined) {
-      const { fingerprint, expiresAt } = settled;
-      return { state: 'settled', fingerprint, expiresAt: new Date(Date.now() + expiresAt - at) };
+    const handled = this.#findHandled(key, at);
+    if (handled !== undefined) {
+      const { fingerprint, expiresAt } = handled;
+      return { state: 'handled', fingerprint, expiresAt: new Date(Date.now() + expiresAt - at) };
     }
     const claim = this.#claims.get(key);
     if (claim === undefined || claim.expiresAt <= at) return { state: 'free' };
@@ -131,24 +131,24 @@ class Table {
   }
 
   forget(key: string, fingerprint: string): boolean {
-    return this.#findSettled(key, now())?.fingerprint === fingerprint && this.#remove(key);
+    return this.#findHandled(key, now())?.fingerprint === fingerprint && this.#remove(key);
   }
 
   /** Returns whether there was a record. */
   #remove(key: string): boolean {
-    const record = this.#settled.get(key);
+    const record = this.#handled.get(key);
     if (record !== undefined) this.#characters -= key.length + record.fingerprint.length;
-    return this.#settled.delete(key);
+    return this.#handled.delete(key);
   }
 
   /** The latest record is always kept. */
   #isFull(): boolean {
-    const { size } = this.#settled;
+    const { size } = this.#handled;
     return size > this.#maxEntries || (size > 1 && this.#characters > charactersPerEntry * this.#maxEntries);
   }
 
-  #findSettled(key: string, at: number): SettledRecord | undefined {
-    const record = this.#settled.get(key);
+  #findHandled(key: string, at: number): HandledRecord | undefined {
+    const record = this.#handled.get(key);
     return record !== undefined && record.expiresAt > at ? record : undefined;
   }
 
@@ -165,8 +165,8 @@ class Table {
       this.#oldest ??= this.#visitNext();
       if (this.#oldest === undefined) return;
       const [key, record] = this.#oldest;
-      // It may have been forgotten by a person, and settled again.
-      if (this.#settled.get(key) === record) {
+      // It may have been forgotten by a person, and handled again.
+      if (this.#handled.get(key) === record) {
         if (record.expiresAt > at) {
           if (!this.#isFull()) return;
           this.#warnOnce();
@@ -178,11 +178,11 @@ class Table {
   }
 
   /** Returns the oldest record that was not visited yet. */
-  #visitNext(): [string, SettledRecord] | undefined {
+  #visitNext(): [string, HandledRecord] | undefined {
     const next = this.#unvisited.next();
     if (next.done !== true) return next.value;
     // An iterator that has ended stays at its end.
-    this.#unvisited = this.#settled.entries();
+    this.#unvisited = this.#handled.entries();
     return undefined;
   }
 

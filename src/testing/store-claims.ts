@@ -46,7 +46,7 @@ export const claimChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: 'after a release a renewal is refused, and the next claim is granted, and settled with its own facts',
+    title: 'after a release a renewal is refused, and the next claim is granted, and handled with its own facts',
     async check(round) {
       const held = await round.hold('a');
       await held.release();
@@ -56,19 +56,19 @@ export const claimChecks: readonly WrittenCheck[] = [
       await next.settle();
       assert.deepEqual(
         await round.claim('c'),
-        { state: 'settled', fingerprint: 'facts of b' },
-        'a callback was settled with other facts than those of its claim',
+        { state: 'handled', fingerprint: 'facts of b' },
+        'a callback was handled with other facts than those of its claim',
       );
     },
   },
   {
-    title: 'the store replies to every claim of a settled callback with the fingerprint that it was settled with',
+    title: 'the store replies to every claim of a handled callback with the fingerprint that it was handled with',
     async check(round) {
       const held = await round.hold('a');
       assert.deepEqual(await held.settle(), { overlapped: false });
       for (const token of ['a', 'b']) {
         assert.deepEqual(await round.claim(token, { fingerprint: 'other facts' }), {
-          state: 'settled',
+          state: 'handled',
           fingerprint: 'facts of a',
         });
       }
@@ -80,7 +80,7 @@ export const claimChecks: readonly WrittenCheck[] = [
     async check(round) {
       await (await round.hold('a', { fingerprint, externalId })).settle();
       const reply = await round.claim('b');
-      assert.ok(reply.state === 'settled', `a settled callback is ${reply.state}`);
+      assert.ok(reply.state === 'handled', `a handled callback is ${reply.state}`);
       assert.equal(reply.fingerprint, fingerprint);
     },
   },
@@ -90,7 +90,7 @@ export const claimChecks: readonly WrittenCheck[] = [
       const held = await round.hold('a');
       assert.deepEqual(await held.settle(), { overlapped: false });
       assert.deepEqual(await held.settle(), { overlapped: false });
-      assert.deepEqual(await round.claim('b'), { state: 'settled', fingerprint: 'facts of a' });
+      assert.deepEqual(await round.claim('b'), { state: 'handled', fingerprint: 'facts of a' });
     },
   },
   {
@@ -99,7 +99,7 @@ export const claimChecks: readonly WrittenCheck[] = [
       const held = await round.hold('a');
       await held.settle();
       await held.release();
-      assert.equal((await round.claim('b')).state, 'settled', 'the release deleted the settled record');
+      assert.equal((await round.claim('b')).state, 'handled', 'the release deleted the handled record');
     },
   },
   {
@@ -122,7 +122,7 @@ export const claimChecks: readonly WrittenCheck[] = [
       const replies = await Promise.all(keys.map((each) => round.claim('later', { key: each })));
       assert.deepEqual(
         replies,
-        keys.map((fingerprint) => ({ state: 'settled', fingerprint })),
+        keys.map((fingerprint) => ({ state: 'handled', fingerprint })),
       );
     },
   },

@@ -54,7 +54,7 @@ export interface StoreCheck {
  * `transaction`. A transactional store, whose `settle` commits, keeps nothing of a late holder; every other store keeps
  * its success.
  *
- * Each check uses new callbacks, and frees those that it has claimed; settled records last up to a minute. A check
+ * Each check uses new callbacks, and frees those that it has claimed; handled records last up to a minute. A check
  * takes up to 5 s. Where a call of the store takes longer than 15 ms, or the machine is busy, a check that fails runs
  * again with longer leases before it rejects: allow a minute. At most 50 claims and 100 calls of `read` run
  * concurrently, and at most 16 claims are held at the same time. The clock of the store may differ by 10 s from the

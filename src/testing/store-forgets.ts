@@ -6,7 +6,7 @@ import type { WrittenCheck } from './store-round.js';
 export const forgetChecks: readonly WrittenCheck[] = [
   {
     needs: 'forget',
-    title: 'forget changes nothing if the callback is unknown, claimed, or settled with another fingerprint',
+    title: 'forget changes nothing if the callback is unknown, claimed, or handled with another fingerprint',
     async check(round) {
       assert.equal(await round.forget('a'), false, 'an unknown callback was forgotten');
       const held = await round.hold('a');
@@ -20,14 +20,14 @@ export const forgetChecks: readonly WrittenCheck[] = [
       }
       assert.deepEqual(
         await round.claim('b'),
-        { state: 'settled', fingerprint: 'facts of a' },
+        { state: 'handled', fingerprint: 'facts of a' },
         'a callback has changed that was not to be forgotten',
       );
     },
   },
   {
     needs: 'forget',
-    title: 'of fifty concurrent calls of forget exactly one deletes the record, and the callback can be settled again',
+    title: 'of fifty concurrent calls of forget exactly one deletes the record, and the callback can be handled again',
     async check(round) {
       await (await round.hold('a')).settle();
       const replies = await Promise.all(Array.from({ length: 50 }, () => round.forget('a')));
@@ -36,8 +36,8 @@ export const forgetChecks: readonly WrittenCheck[] = [
       await (await round.hold('b')).settle();
       assert.deepEqual(
         await round.claim('c'),
-        { state: 'settled', fingerprint: 'facts of b' },
-        'a callback that was forgotten and settled again does not have the facts of its second claim',
+        { state: 'handled', fingerprint: 'facts of b' },
+        'a callback that was forgotten and handled again does not have the facts of its second claim',
       );
     },
   },
@@ -48,7 +48,7 @@ export const forgetChecks: readonly WrittenCheck[] = [
     async check(round) {
       const { late, next } = await round.takeOver();
       await next.settle();
-      assert.equal(await round.forget('next'), true, 'a settled callback was not forgotten');
+      assert.equal(await round.forget('next'), true, 'a handled callback was not forgotten');
       await checkLateSuccess(round, late);
     },
   },

@@ -59,7 +59,7 @@ export const leaseChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: "a late holder's renewal is refused and changes nothing, before and after the next holder has settled",
+    title: "a late holder's renewal is refused and changes nothing, before and after the next holder has handled",
     leaseMs: shortMs,
     async check(round) {
       const { late, next } = await round.takeOver();
@@ -67,8 +67,8 @@ export const leaseChecks: readonly WrittenCheck[] = [
       assert.equal((await round.claim('third')).state, 'in_progress', "the late renewal ended the next holder's claim");
       assert.equal(await next.renew(), true, "the late holder's renewal took the lease from the next holder");
       await next.settle();
-      assert.equal(await late.renew(), false, 'a lease was renewed whose callback was settled');
-      assert.deepEqual(await round.claim('third'), { state: 'settled', fingerprint: 'facts of next' });
+      assert.equal(await late.renew(), false, 'a lease was renewed whose callback was handled');
+      assert.deepEqual(await round.claim('third'), { state: 'handled', fingerprint: 'facts of next' });
     },
   },
   {
@@ -82,7 +82,7 @@ export const leaseChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: "a late holder's release changes nothing, before and after the next holder has settled",
+    title: "a late holder's release changes nothing, before and after the next holder has handled",
     leaseMs: shortMs,
     async check(round) {
       const { late, next } = await round.takeOver();
@@ -92,8 +92,8 @@ export const leaseChecks: readonly WrittenCheck[] = [
       await late.release();
       assert.deepEqual(
         await round.claim('third'),
-        { state: 'settled', fingerprint: 'facts of next' },
-        'the late release deleted the settled record',
+        { state: 'handled', fingerprint: 'facts of next' },
+        'the late release deleted the handled record',
       );
     },
   },
@@ -105,13 +105,13 @@ export const leaseChecks: readonly WrittenCheck[] = [
       if (round.transactional) {
         await assert.rejects(late.settle());
         assert.deepEqual(await next.settle(), { overlapped: false });
-        assert.deepEqual(await round.claim('third'), { state: 'settled', fingerprint: 'facts of next' });
+        assert.deepEqual(await round.claim('third'), { state: 'handled', fingerprint: 'facts of next' });
         return;
       }
       assert.deepEqual(await late.settle(), { overlapped: true });
-      assert.equal((await round.claim('third')).state, 'settled', 'the late success was not recorded');
+      assert.equal((await round.claim('third')).state, 'handled', 'the late success was not recorded');
       await next.release();
-      assert.equal((await round.claim('third')).state, 'settled', 'the release deleted the success of another');
+      assert.equal((await round.claim('third')).state, 'handled', 'the release deleted the success of another');
       assert.deepEqual(await next.settle(), { overlapped: true });
     },
   },
@@ -139,7 +139,7 @@ export async function checkLateSuccess(round: Round, late: Claim<unknown>): Prom
   assert.deepEqual(await late.settle(), { overlapped: true });
   assert.deepEqual(
     await round.claim('third'),
-    { state: 'settled', fingerprint: 'facts of late' },
+    { state: 'handled', fingerprint: 'facts of late' },
     'the late success was not recorded',
   );
 }

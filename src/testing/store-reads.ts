@@ -19,7 +19,7 @@ export const readChecks: readonly WrittenCheck[] = [
       const next = await round.holdAfter(round.begin('a lease'));
       await next.release();
       await (await round.hold('b', { retentionMs: round.leaseMs, maxHeldMs: 1_000 })).settle();
-      await assertFreeAfter(round, 'a settled record', round.leaseMs);
+      await assertFreeAfter(round, 'a handled record', round.leaseMs);
     },
   },
   {
@@ -47,7 +47,7 @@ export const readChecks: readonly WrittenCheck[] = [
   },
   {
     needs: 'read',
-    title: 'a settled callback is read with the fingerprint of its claim, and with times that enclose the settling',
+    title: 'a handled callback is read with the fingerprint of its claim, and with times that enclose the settling',
     async check(round) {
       const token = round.token('a');
       const fingerprint = '["SUCCESS",15000,"XAF","payout 1 付款 \\\\"\']';
@@ -57,10 +57,10 @@ export const readChecks: readonly WrittenCheck[] = [
       await held.settle();
       const record = await round.read();
       const readAt = Date.now();
-      assert.ok(record?.state === 'settled', `a settled callback is ${record?.state}`);
+      assert.ok(record?.state === 'handled', `a handled callback is ${record?.state}`);
       assert.equal(record.fingerprint, fingerprint, '`fingerprint` is not that of the claim');
       assert.equal(record.delivery ?? token, token, '`delivery` is not the token of the claim');
-      assertBetween('settledAt', record.settledAt, claimedAt, readAt);
+      assertBetween('handledAt', record.handledAt, claimedAt, readAt);
       assertBetween('expiresAt', record.expiresAt, settlingAt + longMs, readAt + longMs);
     },
   },

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { longMs, type WrittenCheck } from './store-round.js';
 
-/** Checks of how long a settled record lasts. */
+/** Checks of how long a handled record lasts. */
 export const recordChecks: readonly WrittenCheck[] = [
   {
-    title: 'a settled record outlasts its lease, a late renewal and a later claim',
+    title: 'a handled record outlasts its lease, a late renewal and a later claim',
     // Longer than a second, to catch a store that cuts retentions at one second.
     leaseMs: 1_500,
     async check(round) {
       const held = await round.hold('a', { leaseMs: round.leaseMs });
       await held.settle();
-      assert.equal(await held.renew(), false, 'a lease was renewed whose callback was settled');
+      assert.equal(await held.renew(), false, 'a lease was renewed whose callback was handled');
       await round.claim('early', { leaseMs: round.leaseMs, retentionMs: round.leaseMs });
       await round.pause(1.1 * round.leaseMs);
       assert.deepEqual(
         await round.claim('b'),
-        { state: 'settled', fingerprint: 'facts of a' },
-        'a settled record was forgotten before its retention had passed',
+        { state: 'handled', fingerprint: 'facts of a' },
+        'a handled record was forgotten before its retention had passed',
       );
     },
   },
   {
-    title: 'a settled record is kept when 150 others are settled',
+    title: 'a handled record is kept when 150 others are handled',
     async check(round) {
       await (await round.hold('a', { retentionMs: 2 * longMs })).settle();
       const names = Array.from({ length: 15 }, (_, caller) => `caller-${caller}`);
@@ -32,13 +32,13 @@ export const recordChecks: readonly WrittenCheck[] = [
       }
       assert.deepEqual(
         await round.claim('b'),
-        { state: 'settled', fingerprint: 'facts of a' },
-        'a settled record was forgotten when 150 others were settled',
+        { state: 'handled', fingerprint: 'facts of a' },
+        'a handled record was forgotten when 150 others were handled',
       );
     },
   },
   {
-    title: 'retention counts from settling; when it has ended, the callback can be claimed and settled again',
+    title: 'retention counts from settling; when it has ended, the callback can be claimed and handled again',
     leaseMs: 1_500,
     async check(round) {
       const retentionMs = round.leaseMs;
@@ -46,10 +46,10 @@ export const recordChecks: readonly WrittenCheck[] = [
       const held = await round.hold('a', { retentionMs, maxHeldMs });
       await round.pause(retentionMs);
       // A store may keep a record longer by the time that the handler might have taken.
-      const record = round.begin('a settled record', retentionMs, maxHeldMs);
+      const record = round.begin('a handled record', retentionMs, maxHeldMs);
       await held.settle();
       assert.deepEqual(await (await round.holdAfterWhole(record)).settle(), { overlapped: false });
-      assert.deepEqual(await round.claim('c'), { state: 'settled', fingerprint: 'facts of next' });
+      assert.deepEqual(await round.claim('c'), { state: 'handled', fingerprint: 'facts of next' });
     },
   },
   {
@@ -58,7 +58,7 @@ export const recordChecks: readonly WrittenCheck[] = [
     async check(round) {
       const held = await round.hold('a', { retentionMs: round.leaseMs, maxHeldMs: 1_000 });
       await held.settle();
-      const record = round.begin('a settled record', round.leaseMs, 2_000);
+      const record = round.begin('a handled record', round.leaseMs, 2_000);
       await round.holdAfter(record, () => round.tryHoldOfFifty());
     },
   },

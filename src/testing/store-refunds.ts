@@ -8,11 +8,11 @@ const shortMs = 200;
 export const refundChecks: readonly WrittenCheck[] = [
   {
     needs: 'refunds',
-    title: 'the refund of a settled transfer has a record of its own, and settles with its own facts',
+    title: 'the refund of a handled transfer has a record of its own, and settles with its own facts',
     async check(round) {
       await (await round.hold('a')).settle();
       const refund = await round.claim('b', { record: 'reversal' });
-      assert.ok(refund.state === 'claimed', `the refund of a settled transfer is ${refund.state}, not free`);
+      assert.ok(refund.state === 'claimed', `the refund of a handled transfer is ${refund.state}, not free`);
       const { state } = await round.claim('c', { record: 'reversal' });
       assert.equal(state, 'in_progress', `while the claim of a refund is held, another one is ${state}`);
       await refund.claim.settle();
@@ -26,7 +26,7 @@ export const refundChecks: readonly WrittenCheck[] = [
       await (await round.hold('a', { record: 'reversal' })).release();
       await (await round.hold('b', { record: 'reversal' })).settle();
       await assertSettled(round, { reversal: 'b' });
-      assert.equal((await round.claim('c')).state, 'claimed', 'the claim of a refund has settled its transfer');
+      assert.equal((await round.claim('c')).state, 'claimed', 'the claim of a refund has handled its transfer');
     },
   },
   {
@@ -77,26 +77,26 @@ export const refundChecks: readonly WrittenCheck[] = [
   },
   {
     needs: 'claimsBoth',
-    title: 'a claim of both records is refused if the transfer is settled, and leaves the refund free',
+    title: 'a claim of both records is refused if the transfer is handled, and leaves the refund free',
     async check(round) {
       await (await round.hold('a')).settle();
       const both = await round.claim('b', { record: 'both' });
-      assert.deepEqual(both, { state: 'settled', fingerprint: 'facts of a' });
+      assert.deepEqual(both, { state: 'handled', fingerprint: 'facts of a' });
       await (await round.hold('c', { record: 'reversal' })).settle();
       assert.deepEqual(
         await round.claim('d', { record: 'both' }),
-        { state: 'settled', fingerprint: 'facts of c' },
-        'where both records are settled, the reply to a claim of both has the facts of the refund',
+        { state: 'handled', fingerprint: 'facts of c' },
+        'where both records are handled, the reply to a claim of both has the facts of the refund',
       );
     },
   },
   {
     needs: 'claimsBoth',
-    title: 'a claim of both records is refused if the refund is settled, and leaves the transfer free',
+    title: 'a claim of both records is refused if the refund is handled, and leaves the transfer free',
     async check(round) {
       await (await round.hold('a', { record: 'reversal' })).settle();
       const both = await round.claim('b', { record: 'both' });
-      assert.deepEqual(both, { state: 'settled', fingerprint: 'facts of a' });
+      assert.deepEqual(both, { state: 'handled', fingerprint: 'facts of a' });
       await (await round.hold('c')).settle();
       await assertSettled(round, { transfer: 'c', reversal: 'a' });
     },
@@ -142,7 +142,7 @@ export const refundChecks: readonly WrittenCheck[] = [
     async check(round) {
       const retentionMs = round.leaseMs;
       await (await round.hold('a', { record: 'both', retentionMs, maxHeldMs: 500 })).settle();
-      const ended = round.begin('a settled record', retentionMs, 2_000);
+      const ended = round.begin('a handled record', retentionMs, 2_000);
       const both = await round.holdAfter(ended, () => round.tryHold('next', { record: 'both' }));
       await both.settle();
       await assertSettled(round, { transfer: 'next', reversal: 'next' });
@@ -150,11 +150,11 @@ export const refundChecks: readonly WrittenCheck[] = [
   },
 ];
 
-/** Asserts by whom each record was settled. */
+/** Asserts by whom each record was handled. */
 async function assertSettled(round: Round, by: { transfer?: string; reversal?: string }): Promise<void> {
   for (const [what, name] of Object.entries(by) as ['transfer' | 'reversal', string][]) {
     const reply = await round.claim(`later-${what}`, what === 'reversal' ? { record: what } : {});
-    const message = `the record of the ${what} does not have the facts that it was settled with`;
-    assert.deepEqual(reply, { state: 'settled', fingerprint: `facts of ${name}` }, message);
+    const message = `the record of the ${what} does not have the facts that it was handled with`;
+    assert.deepEqual(reply, { state: 'handled', fingerprint: `facts of ${name}` }, message);
   }
 }

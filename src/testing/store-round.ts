@@ -107,9 +107,9 @@ export class Round {
         },
         renew: () => this.measure(() => claim.renew()),
         settle: async () => {
-          const settled = await this.measure(() => claim.settle());
+          const handled = await this.measure(() => claim.settle());
           this.#claims.delete(claim);
-          return settled;
+          return handled;
         },
         release: () => this.measure(() => claim.release()),
       },
@@ -191,7 +191,7 @@ export class Round {
     return this.measure(async () => this.#other.read?.(this.key, record));
   }
 
-  /** Forgets the callback, by default as it was settled by `name`. */
+  /** Forgets the callback, by default as it was handled by `name`. */
   async forget(name: string, fingerprint = `facts of ${name}`, record?: 'reversal'): Promise<boolean | undefined> {
     return this.measure(async () => this.#other.forget?.(this.key, fingerprint, record));
   }
@@ -252,7 +252,7 @@ function toRejection(key: string, { token, fingerprint, externalId = '' }: Claim
   );
 }
 
-/** A lease or a settled record, which ends without a call. */
+/** A lease or a handled record, which ends without a call. */
 interface Period {
   readonly name: string;
   readonly lengthMs: number;

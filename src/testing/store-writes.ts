@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import type { Claim } from '../core/store.js';
 import type { Round, WrittenCheck } from './store-round.js';
 
-/** How long a claim that could not be settled may block the next one after its release, in milliseconds. */
+/** How long a claim that could not be handled may block the next one after its release, in milliseconds. */
 const freedMs = 2_000;
 
 /** Checks of what a handler writes through `tx`. */
 export const writeChecks: readonly WrittenCheck[] = [
   {
     needs: 'write',
-    title: 'a write through `tx` is kept once its claim is settled, and `tx` writes nothing after that',
+    title: 'a write through `tx` is kept once its claim is handled, and `tx` writes nothing after that',
     async check(round) {
       const held = await round.hold('a');
       await round.write(held);
       await held.settle();
-      assert.equal(await round.count(), 1, 'a claim was settled, and the write of its handler is not there');
+      assert.equal(await round.count(), 1, 'a claim was handled, and the write of its handler is not there');
       await round.write(held).catch(() => undefined);
-      assert.equal(await round.count(), 1, '`tx` has written after its claim was settled');
+      assert.equal(await round.count(), 1, '`tx` has written after its claim was handled');
     },
   },
   {
@@ -59,7 +59,7 @@ export const writeChecks: readonly WrittenCheck[] = [
   },
   {
     needs: 'fail',
-    title: 'a handler that swallows a failed statement is not settled without its write',
+    title: 'a handler that swallows a failed statement is not handled without its write',
     async check(round) {
       const held = await round.hold('a');
       await round.write(held);
@@ -69,7 +69,7 @@ export const writeChecks: readonly WrittenCheck[] = [
   },
   {
     needs: 'rollback',
-    title: 'a handler that rolls its transaction back is not settled without its write',
+    title: 'a handler that rolls its transaction back is not handled without its write',
     async check(round) {
       const held = await round.hold('a');
       await round.write(held);
@@ -79,7 +79,7 @@ export const writeChecks: readonly WrittenCheck[] = [
   },
   {
     needs: 'lock',
-    title: 'a handler that swallows a deadlock is not settled without its write',
+    title: 'a handler that swallows a deadlock is not handled without its write',
     async check(round) {
       for (const { held, key } of await meetDeadlock(round)) await settleOrRepeat(round, held, key);
     },
@@ -117,12 +117,12 @@ async function writeThrice(round: Round, claim: Claim<unknown>): Promise<void> {
  * Either way the callback must be written once in the end.
  */
 async function settleOrRepeat(round: Round, held: Claim<unknown>, key = round.key): Promise<void> {
-  const isSettled = await held.settle().then(
+  const isHandled = await held.settle().then(
     () => true,
     () => false,
   );
-  if (isSettled) {
-    assert.equal(await round.count(key), 1, 'a claim was settled, and the write of its handler is not there');
+  if (isHandled) {
+    assert.equal(await round.count(key), 1, 'a claim was handled, and the write of its handler is not there');
     return;
   }
   await held.release().catch(() => undefined);
@@ -134,6 +134,6 @@ async function settleOrRepeat(round: Round, held: Claim<unknown>, key = round.ke
   assert.equal(
     count,
     1,
-    `a claim whose settling was refused was released, and settled by the next holder: ${count} of the two writes were kept`,
+    `a claim whose settling was refused was released, and handled by the next holder: ${count} of the two writes were kept`,
   );
 }

@@ -96,7 +96,7 @@ describe('with a configuration of `receiver`, `pending` and `paid` alone', () =>
     expect(out).toMatch(/ {2}reversal {2}handled .*\n {12}facts \["REVERSED",100,"XAF","payout-reversed"\]\n/);
     const json = await inspect(['reversed', '--json'], { cwd });
     expect(objects(json.out)).toMatchObject([
-      { verdict: 'handled', record: { state: 'settled', reversal: { state: 'settled' } } },
+      { verdict: 'handled', record: { state: 'handled', reversal: { state: 'handled' } } },
     ]);
   });
 });

@@ -149,7 +149,7 @@ test('readers of both outputs that have gone leave no transfer unhandled', async
     child.stderr.destroy();
   });
   expect((await ended).code).toBe(0);
-  expect(await states()).toEqual(Array(5).fill('settled'));
+  expect(await states()).toEqual(Array(5).fill('handled'));
 });
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
@@ -175,7 +175,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
       { result: 'processed' },
       { type: 'summary', processed: 1, notRead: 1, stopped: 'aborted' },
     ]);
-    expect(await states()).toEqual(['settled', 'free']);
+    expect(await states()).toEqual(['handled', 'free']);
   },
 );
 

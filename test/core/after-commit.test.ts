@@ -18,9 +18,9 @@ test('a function of afterCommit is called once the success is recorded, once for
   const store = storeWith({
     granted: (claim) => ({
       async settle() {
-        const settled = await claim.settle();
+        const handled = await claim.settle();
         steps.push('recorded');
-        return settled;
+        return handled;
       },
     }),
   });

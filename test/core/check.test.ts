@@ -86,34 +86,34 @@ test.each<[string, (store: ReturnType<typeof memoryStore>) => Partial<CallbackSt
   [
     'settles nothing',
     ({ claim }) => ({ claim: withClaim(claim, { settle: () => Promise.resolve({ overlapped: false }) }) }),
-    unexpected('Expected a claim of a settled key to be settled, got in_progress.'),
+    unexpected('Expected a claim of a handled key to be handled, got in_progress.'),
   ],
   [
     'changes the fingerprint of a copy',
     ({ claim }) => ({
       async claim(key, request) {
         const reply = await claim(key, request);
-        return reply.state === 'settled' ? { state: 'settled', fingerprint: reply.fingerprint.toLowerCase() } : reply;
+        return reply.state === 'handled' ? { state: 'handled', fingerprint: reply.fingerprint.toLowerCase() } : reply;
       },
     }),
-    unexpected('Expected a claim of a settled key to have the fingerprint that was written.'),
+    unexpected('Expected a claim of a handled key to have the fingerprint that was written.'),
   ],
   [
     'reads a fingerprint that a plugin has parsed',
     ({ read }) => ({
-      read: async (key) => ({ ...((await read(key)) as StoreRecord & { state: 'settled' }), fingerprint: parsed }),
+      read: async (key) => ({ ...((await read(key)) as StoreRecord & { state: 'handled' }), fingerprint: parsed }),
     }),
     { code: 'STORE_REPLY_UNEXPECTED' },
   ],
   [
     'reads no record',
     () => ({ read: () => Promise.resolve({ state: 'free' }) }),
-    unexpected('Expected its record to be settled, got free.'),
+    unexpected('Expected its record to be handled, got free.'),
   ],
   [
     'forgets nothing',
     () => ({ forget: () => Promise.resolve(false) }),
-    unexpected('Expected `store.forget` of a settled key to resolve with `true`, got `false`.'),
+    unexpected('Expected `store.forget` of a handled key to resolve with `true`, got `false`.'),
   ],
 ])('check finds a store that %s', async (_what, change, error) => {
   const store = memoryStore();

@@ -60,7 +60,7 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['transferCallbackRouter', transferCallbackRouter, [receiverOptions], `${receiver} verify bodyLimitBytes receiver`],
   ['transferCallbackListener', transferCallbackListener, [receiverOptions], `${receiver} verify bodyLimitBytes receiver`],
   ['receiver.inspect', (id) => receiverOf().inspect(id), ['id'], ''],
-  ['receiver.forget', (id, given) => receiverOf().forget(id, given), ['id', { settled: '[]', by: 'ada', reason: 'why' }], 'settled by reason'],
+  ['receiver.forget', (id, given) => receiverOf().forget(id, given), ['id', { fingerprint: '[]', by: 'ada', reason: 'why' }], 'fingerprint by reason'],
   ['receiver.close', (given) => receiverOf().close(given), [{}], 'timeoutMs'],
   ['memoryStore', memoryStore, [{}], 'maxEntries'],
   ['redisStore', redisStore, [{ evalSha: 1 }, {}], 'prefix'],

@@ -85,9 +85,9 @@ test('a lease is held for six deadlines at most; then it lapses, and a success i
   const store = storeWith({
     granted: (claim) => ({
       settle: async () => {
-        const settled = await claim.settle();
-        settle(settled);
-        return settled;
+        const handled = await claim.settle();
+        settle(handled);
+        return handled;
       },
     }),
   });

@@ -9,12 +9,12 @@ import { listen } from '../support/helpers/listen.js';
 
 describe('forget', () => {
   /** A callback that was handled, and the fingerprint that `inspect` shows of it. */
-  async function settle(receiver: TransferCallbackReceiver): Promise<{ id: string; settled: string }> {
+  async function settle(receiver: TransferCallbackReceiver): Promise<{ id: string; fingerprint: string }> {
     const id = 'payout';
     await receiver.receive(transferSucceeded({ id }));
     const record = await receiver.inspect(id);
-    if (record.state !== 'settled') expect.fail();
-    return { id, settled: record.fingerprint };
+    if (record.state !== 'handled') expect.fail();
+    return { id, fingerprint: record.fingerprint };
   }
 
   const why = { by: 'ana@example.com', reason: 'The ledger was restored from yesterday.' };
@@ -30,17 +30,17 @@ describe('forget', () => {
     // As other stores do, it knows the delivery whose handler had succeeded.
     const read = async (key: string) => ({ ...(await store.read(key)), delivery });
     const receiver = receiverOf({ store: { ...store, read }, logger, onSuccess });
-    const { id, settled } = await settle(receiver);
+    const { id, fingerprint } = await settle(receiver);
 
-    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    expect(await receiver.forget(id, { fingerprint, ...why })).toBe(true);
 
     const facts = { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: expect.any(String) as string };
-    const details: ForgottenCallback = { delivery, id, settled: facts, ...why };
+    const details: ForgottenCallback = { delivery, id, recorded: facts, ...why };
     expect(logger.lines).toEqual([
-      { level: 'warn', message: 'A settled callback is about to be forgotten.', details },
+      { level: 'warn', message: 'A handled callback is about to be forgotten.', details },
       {
         level: 'warn',
-        message: 'A settled callback was forgotten; its next delivery runs the handler.',
+        message: 'A handled callback was forgotten; its next delivery runs the handler.',
         details,
       },
     ]);
@@ -54,13 +54,13 @@ describe('forget', () => {
     const ends = later();
     const receiver = receiverOf({ logger, onFailed: () => ends.promise });
     const { id } = await settle(receiver);
-    expect(await receiver.forget(id, { settled: '["FAILED",1,"XAF","x"]', ...why })).toBe(false);
-    expect(await receiver.forget('unknown', { settled: '[]', ...why })).toBe(false);
-    expect(await receiver.inspect(id)).toMatchObject({ state: 'settled' });
+    expect(await receiver.forget(id, { fingerprint: '["FAILED",1,"XAF","x"]', ...why })).toBe(false);
+    expect(await receiver.forget('unknown', { fingerprint: '[]', ...why })).toBe(false);
+    expect(await receiver.inspect(id)).toMatchObject({ state: 'handled' });
 
     const running = receiver.receive(transferFailed({ id: 'running' }));
     await vi.waitUntil(async () => (await receiver.inspect('running')).state === 'claimed');
-    expect(await receiver.forget('running', { settled: '[]', ...why })).toBe(false);
+    expect(await receiver.forget('running', { fingerprint: '[]', ...why })).toBe(false);
     expect(await receiver.inspect('running')).toMatchObject({ state: 'claimed' });
     ends.resolve();
     await running;
@@ -72,17 +72,17 @@ describe('forget', () => {
     listen('transfer-callbacks:forgotten', published);
     const logger = recordingLogger();
     const receiver = receiverOf({ store: { ...memoryStore(), forget: () => Promise.resolve(false) }, logger });
-    const { id, settled } = await settle(receiver);
-    expect(await receiver.forget(id, { settled, ...why })).toBe(false);
-    expect(logger.lines.at(-1)?.message).toBe('A settled callback was not forgotten: its record has changed.');
+    const { id, fingerprint } = await settle(receiver);
+    expect(await receiver.forget(id, { fingerprint, ...why })).toBe(false);
+    expect(logger.lines.at(-1)?.message).toBe('A handled callback was not forgotten: its record has changed.');
     expect(published).not.toHaveBeenCalled();
   });
 
   test('works with a store that has no `read`', async () => {
     const { claim, read, forget } = memoryStore();
-    const { id, settled } = await settle(receiverOf({ store: { claim, read } }));
+    const { id, fingerprint } = await settle(receiverOf({ store: { claim, read } }));
     const logger = recordingLogger();
-    expect(await receiverOf({ store: { claim, forget }, logger }).forget(id, { settled, ...why })).toBe(true);
+    expect(await receiverOf({ store: { claim, forget }, logger }).forget(id, { fingerprint, ...why })).toBe(true);
     expect(logger.lines[0]?.details).not.toHaveProperty('delivery');
   });
 
@@ -99,31 +99,31 @@ describe('forget', () => {
     ],
   ])('forgets nothing if the logger %s', async (_name, logger, error) => {
     const receiver = receiverOf({ logger });
-    const { id, settled } = await settle(receiver);
-    await expect(receiver.forget(id, { settled, ...why })).rejects.toMatchObject(error);
-    expect(await receiver.inspect(id)).toMatchObject({ state: 'settled' });
+    const { id, fingerprint } = await settle(receiver);
+    await expect(receiver.forget(id, { fingerprint, ...why })).rejects.toMatchObject(error);
+    expect(await receiver.inspect(id)).toMatchObject({ state: 'handled' });
   });
 
   test('reports a store that fails: the record may be gone', async () => {
     const logger = recordingLogger();
     const forget = (): Promise<boolean> => Promise.reject(new Error('down'));
     const receiver = receiverOf({ store: { ...memoryStore(), forget }, logger });
-    const { id, settled } = await settle(receiver);
-    await expect(receiver.forget(id, { settled, ...why })).rejects.toThrow('down');
+    const { id, fingerprint } = await settle(receiver);
+    await expect(receiver.forget(id, { fingerprint, ...why })).rejects.toThrow('down');
     expect(logger.lines.at(-1)).toMatchObject({
       level: 'error',
-      message: 'A settled callback may have been forgotten: the store failed.',
+      message: 'A handled callback may have been forgotten: the store failed.',
       details: { id, ...why, err: { message: 'down' } },
     });
   });
 
   test.each([
-    ['settled', { settled: '' }],
+    ['fingerprint', { fingerprint: '' }],
     ['by', { by: ' ' }],
     ['reason', { reason: undefined }],
   ])('refuses an empty `%s`', async (name, wrong) => {
     const receiver = receiverOf();
-    const options = { settled: '[]', ...why, ...wrong } as Parameters<typeof receiver.forget>[1];
+    const options = { fingerprint: '[]', ...why, ...wrong } as Parameters<typeof receiver.forget>[1];
     await expect(receiver.forget('a', options)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining(`Expected \`${name}\` to be a string that is not empty`) as string,
@@ -132,7 +132,7 @@ describe('forget', () => {
 
   test('is refused for an id that is none, an unknown option, and a store without `forget`', async () => {
     const receiver = receiverOf({ store: storeWith({}) });
-    const options = { settled: '[]', ...why };
+    const options = { fingerprint: '[]', ...why };
     await expect(receiver.forget('', options)).rejects.toMatchObject({ option: 'id' });
     const unknown = { ...options, force: true };
     await expect(receiver.forget('a', unknown)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });

@@ -5,7 +5,7 @@ import { containing } from '../support/helpers/containing.js';
 import { later, never, receiverOf, storeWith } from './support.js';
 
 describe('inspect', () => {
-  test('shows a callback that is free, then claimed here, then settled by the delivery', async () => {
+  test('shows a callback that is free, then claimed here, then handled by the delivery', async () => {
     const ends = later();
     const receiver = receiverOf({ onSuccess: () => ends.promise });
     const callback = transferSucceeded();
@@ -24,7 +24,7 @@ describe('inspect', () => {
     const { delivery } = await delivering;
     expect(claimed).toMatchObject({ state: 'claimed', delivery });
     expect(await receiver.inspect(id)).toEqual({
-      state: 'settled',
+      state: 'handled',
       fingerprint: JSON.stringify(['SUCCESS', amount, currency, externalId]),
       expiresAt: expect.any(Date) as Date,
     });
@@ -109,8 +109,8 @@ describe('inspect', () => {
     ['is down', () => Promise.reject(new Error('down')), { message: 'down' }],
     ['replies with nothing', () => Promise.resolve(undefined as never), { code: 'STORE_REPLY_UNEXPECTED' }],
     [
-      'replies with a settled record without its fingerprint',
-      () => Promise.resolve({ state: 'settled' } as never),
+      'replies with a handled record without its fingerprint',
+      () => Promise.resolve({ state: 'handled' } as never),
       { code: 'STORE_REPLY_UNEXPECTED' },
     ],
   ])('rejects if the store %s', async (_how, read, error) => {

@@ -20,13 +20,14 @@ describe('a store', () => {
     ['a claim without renew', { state: 'claimed', claim: { settle: call, release: call } }],
     ['a claim without settle', { state: 'claimed', claim: { renew: call, release: call } }],
     ['a claim without release', { state: 'claimed', claim: { renew: call, settle: call } }],
-    ['settled without a fingerprint', { state: 'settled' }],
+    ['handled without a fingerprint', { state: 'handled' }],
+    ['the word of an older version', { state: 'settled', fingerprint: '[]' }],
   ])('that replies with %s runs no handler', async (_name, reply) => {
     const onSuccess = vi.fn();
     const receiver = receiverOf({ store: { claim: () => Promise.resolve(reply as never) }, onSuccess });
     expect(await receiver.receive(transferSucceeded())).toMatchObject({
       outcome: 'store_unavailable',
-      error: { code: 'STORE_REPLY_UNEXPECTED' },
+      error: { code: 'STORE_REPLY_UNEXPECTED', message: expect.stringContaining('or with `handled`') as string },
     });
     expect(onSuccess).not.toHaveBeenCalled();
     expect(await receiver.close()).toEqual({ unfinished: 0, ids: [] });
@@ -37,7 +38,7 @@ describe('a store', () => {
     const store = {
       claim(key: string, { token, fingerprint }: { token: string; fingerprint: string }) {
         const found = claims.get(key);
-        if (found !== undefined) return { state: 'settled', fingerprint: found };
+        if (found !== undefined) return { state: 'handled', fingerprint: found };
         claims.set(key, token);
         const settle = (): void => void claims.set(key, fingerprint);
         return { state: 'claimed', claim: { renew: () => true, settle, release: () => claims.delete(key) } };

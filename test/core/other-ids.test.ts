@@ -32,7 +32,7 @@ test.each([
   }
 });
 
-const settledRecord = { state: 'settled', fingerprint: '["FAILED",15000,"XAF","payout"]' };
+const handledRecord = { state: 'handled', fingerprint: '["FAILED",15000,"XAF","payout"]' };
 
 const longId = `other:${'😀'.repeat(249)}`;
 
@@ -63,7 +63,7 @@ test.each([
   });
   ended.resolve(undefined);
   expect(await delivery).toMatchObject({ outcome: 'processed', id });
-  expect(await receiver.inspect(id)).toMatchObject(settledRecord);
+  expect(await receiver.inspect(id)).toMatchObject(handledRecord);
   expect(new Set(traced)).toEqual(new Set([id, event.id]));
   expect(logged).toEqual([event.id, id]);
   expect(await receiver.receive(paid)).toMatchObject({ outcome: 'duplicate' });
@@ -75,16 +75,16 @@ test('of a transfer and an event with one id, forget takes the one with the fact
   const { id = '' } = await receiver.receive(paid);
   const failed = transferFailed({ id, externalId: 'payout' });
   expect(await receiver.inspect(id)).toMatchObject({
-    state: 'settled',
+    state: 'handled',
     fingerprint: '[null,1000,"XAF",null]',
   });
   await receiver.receive(failed, { source: 'confirmed' });
-  expect(await receiver.inspect(id)).toMatchObject(settledRecord);
-  const forget = (settled: string) => receiver.forget(id, { settled, by: 'me', reason: 'a test' });
+  expect(await receiver.inspect(id)).toMatchObject(handledRecord);
+  const forget = (fingerprint: string) => receiver.forget(id, { fingerprint, by: 'me', reason: 'a test' });
   expect(await forget('[null,1000,"XAF",null]')).toBe(true);
   expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'duplicate' });
   expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });
-  expect(await forget(settledRecord.fingerprint)).toBe(true);
+  expect(await forget(handledRecord.fingerprint)).toBe(true);
   expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'processed' });
   expect(await receiver.receive(paid)).toMatchObject({ outcome: 'duplicate' });
   expect(handler).toHaveBeenCalledTimes(2);
@@ -101,9 +101,9 @@ test('a store without read forgets a transfer or an event by the facts that it w
   const { id = '' } = await receiver.receive(paid);
   await receiver.receive(transferFailed({ id, externalId: 'payout' }));
   const why = { by: 'me', reason: 'a test' };
-  for (const settled of ['[null,1000,"XAF",null]', settledRecord.fingerprint]) {
-    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
-    expect(await receiver.forget(id, { settled, ...why })).toBe(false);
+  for (const fingerprint of ['[null,1000,"XAF",null]', handledRecord.fingerprint]) {
+    expect(await receiver.forget(id, { fingerprint, ...why })).toBe(true);
+    expect(await receiver.forget(id, { fingerprint, ...why })).toBe(false);
   }
 });
 

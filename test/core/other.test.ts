@@ -93,7 +93,7 @@ test('an event with other facts than were handled is a conflict', async () => {
   await receiver.receive(paid);
   expect(await receiver.receive({ ...paid, data: { ...paid.data, amount: 2_000 } })).toMatchObject({
     outcome: 'conflict',
-    settled: { amount: 1_000 },
+    recorded: { amount: 1_000 },
     received: { amount: 2_000 },
   });
 });

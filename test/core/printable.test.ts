@@ -85,8 +85,8 @@ test.each(strange)('%s in a text of a sender is printable wherever it is shown',
   expect(await receiver.receive(invalid)).toMatchObject({ outcome: 'invalid' });
   expect(await receiver.receive(invalid, { verify: () => false })).toMatchObject({ outcome: 'unauthorized' });
   const record = await receiver.inspect(id);
-  if (record.state !== 'settled') expect.fail();
-  expect(await receiver.forget(id, { settled: record.fingerprint, by: 'ada', reason: 'why' })).toBe(true);
+  if (record.state !== 'handled') expect.fail();
+  expect(await receiver.forget(id, { fingerprint: record.fingerprint, by: 'ada', reason: 'why' })).toBe(true);
 
   // Each outcome, its response and its two reports, the contexts of two channels twice, two lines and a message of
   // `forget`.

@@ -45,7 +45,7 @@ test.each([
   ['amount', { amount: 15_000.01 }],
   ['currency', { currency: 'XOF' }],
   ['externalId', { externalId: 'other' }],
-])('a delivery is a conflict when its id was settled with another %s', async (name, changed) => {
+])('a delivery is a conflict when its id was handled with another %s', async (name, changed) => {
   const onSuccess = vi.fn();
   const onFailed = vi.fn();
   const logger = recordingLogger();
@@ -55,7 +55,7 @@ test.each([
   const make = name === 'status' ? transferFailed : transferSucceeded;
   expect(await receiver.receive(make({ ...data, ...changed } as object))).toMatchObject({
     outcome: 'conflict',
-    settled: { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: data.externalId },
+    recorded: { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: data.externalId },
     received: changed,
   });
   expect(onSuccess).toHaveBeenCalledTimes(1);
@@ -64,10 +64,10 @@ test.each([
   expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining(line) as string }]);
 });
 
-test('a settled record that this version cannot read is a conflict', async () => {
-  const store: CallbackStore = { claim: () => Promise.resolve({ state: 'settled', fingerprint: 'SUCCESS 15000' }) };
+test('a handled record that this version cannot read is a conflict', async () => {
+  const store: CallbackStore = { claim: () => Promise.resolve({ state: 'handled', fingerprint: 'SUCCESS 15000' }) };
   const outcome = await receiverOf({ store }).receive(transferSucceeded());
-  expect(outcome).toMatchObject({ outcome: 'conflict', settled: undefined, received: { amount: 15_000 } });
+  expect(outcome).toMatchObject({ outcome: 'conflict', recorded: undefined, received: { amount: 15_000 } });
 });
 
 const spiky = Object.defineProperty(new Error('spiky'), 'code', {

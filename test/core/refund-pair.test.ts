@@ -34,7 +34,7 @@ function withRefunds(change: (claim: Claim) => Partial<Claim>) {
   };
 }
 
-test('a failure whose second record cannot be settled is processed, and settled in the background', async () => {
+test('a failure whose second record cannot be handled is processed, and handled in the background', async () => {
   let calls = 0;
   const store = withRefunds((claim) => ({
     settle: () => ((calls += 1) === 1 ? Promise.reject(new Error('down')) : claim.settle()),
@@ -43,32 +43,32 @@ test('a failure whose second record cannot be settled is processed, and settled 
   const { receiver, ran } = reversingReceiver(store, { logger });
   const failed = await receiver.receive(announced('FAILED', id));
   expect(failed).toMatchObject({ outcome: 'processed', overlapped: false, error: new Error('down') });
-  expect(await store.read(id)).toMatchObject({ state: 'settled' });
+  expect(await store.read(id)).toMatchObject({ state: 'handled' });
   expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'duplicate' });
-  await vi.waitUntil(async () => (await store.read(id, 'reversal')).state === 'settled');
+  await vi.waitUntil(async () => (await store.read(id, 'reversal')).state === 'handled');
   expect(logger.lines.at(-1)?.message).toBe('A handled callback was recorded on retry.');
   expect(ran).toEqual([`FAILED ${id}`]);
 });
 
-test('a failure whose transfer cannot be settled settles no refund before it', async () => {
+test('a failure whose transfer cannot be handled settles no refund before it', async () => {
   const store = memoryStore();
-  const settled: string[] = [];
+  const handled: string[] = [];
   const { receiver } = reversingReceiver({
     ...store,
     async claim(key, request) {
       const reply = await store.claim(key, request);
       if (reply.state !== 'claimed') return reply;
       const settle = () => {
-        settled.push(request.record ?? 'transfer');
-        return settled.length === 1 ? Promise.reject(new Error('down')) : reply.claim.settle();
+        handled.push(request.record ?? 'transfer');
+        return handled.length === 1 ? Promise.reject(new Error('down')) : reply.claim.settle();
       };
       return { state: 'claimed', claim: { ...reply.claim, settle } };
     },
   });
   expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'processed' });
-  expect(settled).toEqual(['transfer']);
-  await vi.waitUntil(() => settled.length === 3);
-  expect(settled).toEqual(['transfer', 'transfer', 'reversal']);
+  expect(handled).toEqual(['transfer']);
+  await vi.waitUntil(() => handled.length === 3);
+  expect(handled).toEqual(['transfer', 'transfer', 'reversal']);
 });
 
 test.each(['transfer', 'reversal'])('a failure that loses the lease of the %s has lost its claim', async (lost) => {

@@ -108,5 +108,5 @@ test('the parts of an outcome are frozen', async () => {
   await receiver.receive(callback);
   const conflict = await receiver.receive(transferSucceeded({ ...callback.data, amount: 1 }));
   if (conflict.outcome !== 'conflict') expect.fail();
-  expect([conflict.settled, conflict.received].every((part) => Object.isFrozen(part))).toBe(true);
+  expect([conflict.recorded, conflict.received].every((part) => Object.isFrozen(part))).toBe(true);
 });

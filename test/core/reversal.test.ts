@@ -48,16 +48,16 @@ test('what comes after another final status is a duplicate with the one that was
     outcome: 'duplicate',
     event: 'transfer.reversed',
     status: 'REVERSED',
-    settled: { status: 'FAILED', amount: 100, currency: 'XAF', externalId: `payout-${id}` },
+    recorded: { status: 'FAILED', amount: 100, currency: 'XAF', externalId: `payout-${id}` },
   });
-  expect(await receiver.receive(announced('FAILED', id))).not.toHaveProperty('settled');
+  expect(await receiver.receive(announced('FAILED', id))).not.toHaveProperty('handled');
   expect(logger.info.mock.calls).toEqual([
     [expect.anything(), 'A callback was handled.'],
     [
       expect.objectContaining({
         id,
         status: 'REVERSED',
-        settled: expect.objectContaining({ status: 'FAILED' }) as object,
+        recorded: expect.objectContaining({ status: 'FAILED' }) as object,
       }),
       'A callback came after another final status of its transfer had been handled; no handler runs for it.',
     ],
@@ -102,7 +102,7 @@ describe('confirm', () => {
       expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'processed', status });
       expect(amounts).toEqual([100]);
       const fingerprint = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
-      expect(await store.read(id)).toMatchObject({ state: 'settled', fingerprint });
+      expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint });
       expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'duplicate' });
       expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'duplicate' });
     },
@@ -249,7 +249,7 @@ describe('a reversal that is late', () => {
     goes.resolve();
     await turn();
     expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'duplicate' });
-    expect(await receiver.inspect(id)).toMatchObject({ state: 'settled', reversal: { state: 'settled' } });
+    expect(await receiver.inspect(id)).toMatchObject({ state: 'handled', reversal: { state: 'handled' } });
     expect(ran).toEqual([`REVERSED ${id}`]);
   });
 });
@@ -261,6 +261,6 @@ test('inspect shows the reversal of a transfer whose record has expired', async 
   await store.forget(id, JSON.stringify(['SUCCESS', 100, 'XAF', `payout-${id}`]));
   expect(await receiver.inspect(id)).toEqual({
     state: 'free',
-    reversal: expect.objectContaining({ state: 'settled' }) as object,
+    reversal: expect.objectContaining({ state: 'handled' }) as object,
   });
 });

@@ -41,7 +41,7 @@ test('an event of onOther has a key of at most 255 characters', async () => {
   const longest = 'x'.repeat(255 - 'other:charge.paid:'.length);
   const outcome = await receive(announced('charge.paid', { id: longest }));
   expect(outcome).toMatchObject({ outcome: 'processed', id: `other:charge.paid:${longest}` });
-  expect(await receiver.inspect(String(outcome.id))).toMatchObject({ state: 'settled' });
+  expect(await receiver.inspect(String(outcome.id))).toMatchObject({ state: 'handled' });
   for (const id of [`${longest}x`, '😀'.repeat(longest.length + 1)]) {
     expect(await receive(announced('charge.paid', { id }))).toMatchObject({
       outcome: 'invalid',

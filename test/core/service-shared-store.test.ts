@@ -12,7 +12,7 @@ test('a conflict of another transfer asks whether two services share the store',
   // The same transfer with another amount, or another status, is no sign of that.
   await second.receive(announced('payout.paid', { amount: 101 }));
   await second.receive(announced('payout.bounced', { reference: 'payout-2' }));
-  const usual = 'A callback contradicts the one that was settled under its id.';
+  const usual = 'A callback contradicts the one that was handled under its id.';
   expect(second.logger.lines.map(({ level, message }) => [level, message])).toEqual([
     ['error', 'Another transfer has this id: do two services share this store? Give each a `prefix` or a `table`.'],
     ['error', usual],

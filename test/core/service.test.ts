@@ -229,7 +229,7 @@ test('read may leave out amount and currency, and a copy that has one is a confl
   // Where one of two has an amount, they differ.
   expect(await receive({ id: 't-7', amount: 5 })).toMatchObject({
     outcome: 'conflict',
-    settled: { status: 'SUCCESS', externalId: 'p-1' },
+    recorded: { status: 'SUCCESS', externalId: 'p-1' },
     received: { status: 'SUCCESS', amount: 5, externalId: 'p-1' },
   });
   expect(handled).toHaveLength(1);

@@ -101,7 +101,7 @@ describe('mongo-store.ts', () => {
     expect(await readBalance(account)).toBe(0);
   });
 
-  test('a renewal after the first write of the handler does not keep its claim from being settled', async () => {
+  test('a renewal after the first write of the handler does not keep its claim from being handled', async () => {
     const [account, key] = [await openAccount(), randomUUID()];
     const claim = await hold(store, key);
     await pay(account, claim.tx);
@@ -110,13 +110,13 @@ describe('mongo-store.ts', () => {
     expect(await readBalance(account)).toBe(1);
   });
 
-  test('what a handler sends while its claim is being settled is refused', async () => {
+  test('what a handler sends while its claim is being handled is refused', async () => {
     const [account, key] = [await openAccount(), randomUUID()];
     const claim = await hold(store, key);
     await pay(account, claim.tx);
-    const settled = claim.settle();
+    const handled = claim.settle();
     await expect(pay(account, claim.tx)).rejects.toThrow('expired');
-    await settled;
+    await handled;
     expect(await readBalance(account)).toBe(1);
   });
 
@@ -134,7 +134,7 @@ describe('mongo-store.ts', () => {
     await transaction.write(claim.tx, key);
     await claim.settle();
     expect(proxy.lost()).toBe(times);
-    expect((await store.read?.(key))?.state).toBe('settled');
+    expect((await store.read?.(key))?.state).toBe('handled');
     expect(await transaction.count(key)).toBe(1);
   });
 

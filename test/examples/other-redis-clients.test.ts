@@ -71,7 +71,7 @@ describe.each(clients)('the Redis store on %s', (name, connect) => {
   const contract = name === 'Valkey Glide' ? test.concurrent : test;
   contract.each(storeContract)('$title', ({ check }) => check(redisStore(client)));
 
-  test('a settled record is still found while the server refuses writes', async () => {
+  test('a handled record is still found while the server refuses writes', async () => {
     const store = redisStore(client);
     const key = crypto.randomUUID();
     const claim = await claimFree(store, {}, key);
@@ -81,7 +81,7 @@ describe.each(clients)('the Redis store on %s', (name, connect) => {
       expect(
         await store.claim(key, { token: 'another', fingerprint: 'f', leaseMs: 1_000, retentionMs: 1_000 }),
       ).toMatchObject({
-        state: 'settled',
+        state: 'handled',
       });
     } finally {
       await server.command('config', 'set', 'maxmemory', '0');

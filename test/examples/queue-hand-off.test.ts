@@ -77,8 +77,8 @@ describe('queue-hand-off.ts', () => {
 
     ledger.isClosed = false;
     const record = await receiver.inspect(id);
-    if (record.state !== 'settled') expect.fail();
-    await receiver.forget(id, { settled: record.fingerprint, by: 'ana', reason: 'The job has failed.' });
+    if (record.state !== 'handled') expect.fail();
+    await receiver.forget(id, { fingerprint: record.fingerprint, by: 'ana', reason: 'The job has failed.' });
     const completed = once(worker, 'completed');
     const corrected = transferSucceeded({ ...callback.data, amount: 7 });
     expect((await receiver.receive(corrected)).outcome).toBe('processed');

@@ -203,7 +203,7 @@ test('razorpayx acknowledges downtimes, and refuses a payout of an unknown name'
   const { send } = await mount(find('razorpayx'), memoryLedger());
   const transfer = find('razorpayx').transfer();
   expect(await send(transfer.sendPayload({ event: 'payout.downtime.started', payload: {} }))).toBe('200 ignored');
-  expect(await send(transfer.sendPayload({ event: 'payout.settled', payload: {} }))).toBe('400');
+  expect(await send(transfer.sendPayload({ event: 'payout.handled', payload: {} }))).toBe('400');
 });
 
 test('paystack is asked by its id or by a reference of yours that has other characters than digits', async () => {

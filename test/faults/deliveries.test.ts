@@ -134,6 +134,6 @@ describe.concurrent('deliveries', () => {
     expect(await receiverClosed).toEqual({ unfinished: 0, ids: [] });
     await serverClosed;
     agent.destroy();
-    expect(await own.redis.get(`transfer-callbacks:${callback.data.id}`)).toMatch(/^settled /);
+    expect(await own.redis.get(`transfer-callbacks:${callback.data.id}`)).toMatch(/^handled /);
   });
 });

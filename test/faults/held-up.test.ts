@@ -11,7 +11,7 @@ import { startRedisForFile } from '../support/servers/redis-for-file.js';
 
 const own = startRedisForFile();
 
-test('a process that reads the reply to its claim too late runs no callback that another has settled', async () => {
+test('a process that reads the reply to its claim too late runs no callback that another has handled', async () => {
   const onSuccess = vi.fn();
   const receiver = receiverOf({ store: redisStore(own.redis), onSuccess, leaseMs: 1_000, storeTimeoutMs: 300 });
   const callback = transferSucceeded();

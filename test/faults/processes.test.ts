@@ -46,7 +46,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     // A process's message may arrive after its response.
     await second.says({ handling: id });
     expect([killed.runs(id), second.runs(id)]).toEqual([1, 1]);
-    expect(await recordOf(id)).toMatch(/^settled /);
+    expect(await recordOf(id)).toMatch(/^handled /);
   });
 
   test('fifty copies over two processes run one handler, and all are acknowledged', async () => {
@@ -75,13 +75,13 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     await frozen.says({ handling: id });
     frozen.signal('SIGSTOP');
     expect((await sendUntilAcknowledged(second.url, callback)).at(-1)).toBe(200);
-    const settled = await recordOf(id);
+    const handled = await recordOf(id);
 
     frozen.signal('SIGCONT');
     await frozen.says({ aborted: id, code: 'LEASE_LOST' });
     frozen.tell(id, 'fail');
     expect((await late).status).toBe(500);
-    expect(await recordOf(id)).toBe(settled);
+    expect(await recordOf(id)).toBe(handled);
     expect((await post(second.url, callback)).body).toBe('{"outcome":"duplicate"}');
     await second.says({ handling: id });
     expect(second.runs(id)).toBe(1);
@@ -99,7 +99,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     merchant.tell(id, 'succeed');
     expect(await running).toMatchObject({ status: 200, headers: { connection: 'close' } });
     expect(await merchant.exitCode).toBe(0);
-    expect(await recordOf(id)).toMatch(/^settled /);
+    expect(await recordOf(id)).toMatch(/^handled /);
   });
 
   test('a signal that comes a second after the first ends the process, although a handler runs', async () => {

@@ -122,7 +122,7 @@ describe.each(Object.keys(stop))('while Redis %s', (name) => {
 
 test.each([
   ['to the claim', 'claimed '],
-  ['to the settling', 'settled '],
+  ['to the settling', 'handled '],
 ])(
   'a lost reply %s, which ioredis sends again, runs the handler once and reports no overlap',
   async (_which, value) => {

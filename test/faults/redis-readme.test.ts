@@ -86,13 +86,13 @@ test('ioredis with the options of the README finds the new primary when two serv
   onTestFinished(() => proxy.close());
   const { url } = await runPage(proxy.port);
   await untilProcessed(`${url}/ioredis`);
-  const settled = transferSucceeded();
-  expect(await post(`${url}/ioredis`, settled)).toMatchObject({ body: '{"outcome":"processed"}' });
+  const handled = transferSucceeded();
+  expect(await post(`${url}/ioredis`, handled)).toMatchObject({ body: '{"outcome":"processed"}' });
   await vi.waitUntil(async () => (await one.command('wait', 1, 1_000)) === 1);
 
   await other.command('replicaof', 'no', 'one');
   await one.command('replicaof', '127.0.0.1', other.port);
   proxy.pointTo(other.port);
   await untilProcessed(`${url}/ioredis`);
-  expect(await post(`${url}/ioredis`, settled)).toMatchObject({ body: '{"outcome":"duplicate"}' });
+  expect(await post(`${url}/ioredis`, handled)).toMatchObject({ body: '{"outcome":"duplicate"}' });
 });

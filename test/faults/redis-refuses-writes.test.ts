@@ -43,7 +43,7 @@ const clients: Record<string, (port: number) => Connected | Promise<Connected>> 
 const cases = [...Object.keys(refusals).map((code) => [code, 'ioredis'] as const), ['OOM', 'node-redis'] as const];
 
 describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name) => {
-  test('a settled callback is a duplicate while writes are refused, and any other is store_unavailable and runs no handler', async () => {
+  test('a handled callback is a duplicate while writes are refused, and any other is store_unavailable and runs no handler', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const { client, close } = await (clients[name] ?? expect.fail())(server.port);
@@ -52,8 +52,8 @@ describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name)
     const onSuccess = vi.fn().mockResolvedValue(undefined);
     const options = { store: redisStore(client), onSuccess, inFlightWaitMs: 0 };
     const [receiver, elsewhere] = [receiverOf(options), receiverOf(options)];
-    const [settled, running, fresh] = [transferSucceeded(), transferSucceeded(), transferSucceeded()];
-    expect(await receiver.receive(settled)).toMatchObject({ outcome: 'processed' });
+    const [handled, running, fresh] = [transferSucceeded(), transferSucceeded(), transferSucceeded()];
+    expect(await receiver.receive(handled)).toMatchObject({ outcome: 'processed' });
     const called = new Promise((resolve) => {
       onSuccess.mockImplementationOnce(() => {
         resolve(undefined);
@@ -64,8 +64,8 @@ describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name)
     await called;
 
     const endRefusal = await (refusals[code] ?? expect.fail())(server);
-    expect(await receiver.receive(settled)).toMatchObject({ outcome: 'duplicate' });
-    const otherFacts = { ...settled, data: { ...settled.data, amount: settled.data.amount + 1 } };
+    expect(await receiver.receive(handled)).toMatchObject({ outcome: 'duplicate' });
+    const otherFacts = { ...handled, data: { ...handled.data, amount: handled.data.amount + 1 } };
     expect(await receiver.receive(otherFacts)).toMatchObject({ outcome: 'conflict' });
     for (const callback of [running, fresh]) {
       expect(await elsewhere.receive(callback)).toMatchObject({

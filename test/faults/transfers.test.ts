@@ -46,14 +46,14 @@ async function start(app: string, options: object): Promise<{ child: ChildProces
 interface Service {
   client: TransferService;
   /** Waits until the service has nothing more to say, and resolves with what it has decided. */
-  readonly settled: () => Promise<SandboxTransfer[]>;
+  readonly handled: () => Promise<SandboxTransfer[]>;
 }
 
 async function startService(options: object): Promise<Service> {
   const { child, said } = await start('sandbox-app', { ...options, apiSecret });
   return {
     client: transferService(said as TransferServiceOptions),
-    async settled() {
+    async handled() {
       child.send('idle');
       const [response] = (await once(child, 'message')) as [SandboxTransfer[]];
       return response;
@@ -80,7 +80,7 @@ async function createAll(client: TransferService, externalIds: readonly string[]
 const open = (externalIds: readonly string[]): PendingTransfer[] => externalIds.map((id) => ({ id, createdAt: 0 }));
 
 test('of 1 000 transfers of every scenario none is lost and each ends as decided, although the receiver is killed repeatedly', async () => {
-  const { client, settled } = await startService({ speed: 100, finalAfterMs: 5_000, seed: 7 });
+  const { client, handled } = await startService({ speed: 100, finalAfterMs: 5_000, seed: 7 });
   const run = randomUUID();
   const port = await freePort();
   let payer = await startPayer(run, port);
@@ -100,7 +100,7 @@ test('of 1 000 transfers of every scenario none is lost and each ends as decided
     payer = await startPayer(run, port);
     await creating;
   }
-  const transfers = await settled();
+  const transfers = await handled();
   expect(transfers).toHaveLength(1_000);
 
   const before = Object.keys(await own.redis.hgetall(`effects:${run}`)).length;
@@ -127,7 +127,7 @@ test('of 1 000 transfers of every scenario none is lost and each ends as decided
 
 test('reconciliation that races callbacks in another process never runs a handler twice', async () => {
   const run = randomUUID();
-  const { client, settled } = await startService({ speed: 100, finalAfterMs: 1_000, seed: 8 });
+  const { client, handled } = await startService({ speed: 100, finalAfterMs: 1_000, seed: 8 });
   const port = await freePort();
   await startPayer(run, port);
   const externalIds = Array.from({ length: 300 }, (_, index) => `burst-${index}`);
@@ -146,7 +146,7 @@ test('reconciliation that races callbacks in another process never runs a handle
   await createAll(client, externalIds, port);
   creation.over = true;
   await passes;
-  await settled();
+  await handled();
   const runs = await own.redis.hgetall(`runs:${run}`);
   expect(Object.keys(runs)).toHaveLength(300);
   expect(Object.values(runs).filter((count) => count !== '1')).toEqual([]);

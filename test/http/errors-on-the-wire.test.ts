@@ -13,7 +13,7 @@ const thrown: [string, unknown][] = [
   ['an error with a code of the package', Object.assign(new Error(tale), { code: 'CLOSING', outcome: 'processed' })],
   ['an error with a cause', new Error(tale, { cause: new Error(tale) })],
   ['an aggregate', new AggregateError([new Error(tale)], tale)],
-  ['an object that looks settled', { status: 200, outcome: 'processed' }],
+  ['an object that looks handled', { status: 200, outcome: 'processed' }],
   ['a text', tale],
   ['the text route', 'route'],
   ['undefined', undefined],

@@ -74,6 +74,6 @@ test('redis-cli shows the record of a callback and the keys that are held, as in
   const [printed, holder] = whileHeld;
   expect(printed).toBe(holder);
   expect(await runInShell(keyCommand.replace(exampleId, before.data.id))).toMatch(
-    new RegExp(`^settled \\S+ \\S*${before.data.externalId}`),
+    new RegExp(`^handled \\S+ \\S*${before.data.externalId}`),
   );
 });

@@ -17,7 +17,7 @@ export interface Budget {
   crashes: number;
   /** Processes that stand still for a while. */
   holdUps: number;
-  /** Settled records that expire, or that a person forgets. */
+  /** Handled records that expire, or that a person forgets. */
   recordEnds: number;
   /** How often time passes although something else could happen first. */
   delays: number;

@@ -32,7 +32,7 @@ export class ModelSql {
   run([name = '', , claimed = '', ...args]: readonly string[], now: number): unknown {
     switch (name) {
       case 'SNAPSHOT':
-        this.#snapshots.set(claimed, new Set(this.#settledKeys()));
+        this.#snapshots.set(claimed, new Set(this.#handledKeys()));
         return 'OK';
       case 'INSERT':
         return this.#insert(claimed, args, now);
@@ -62,8 +62,8 @@ export class ModelSql {
     return [...[...this.#locks].map((lock) => lock.join(' by ')).sort(), ...snapshots.sort()].join();
   }
 
-  #settledKeys(): string[] {
-    return [...this.records].filter(([, { value }]) => value.startsWith('settled ')).map(([key]) => key);
+  #handledKeys(): string[] {
+    return [...this.records].filter(([, { value }]) => value.startsWith('handled ')).map(([key]) => key);
   }
 
   /** As `INSERT … ON CONFLICT DO NOTHING`, which does not depend on its snapshot unless it reads the table, too. */
@@ -72,19 +72,19 @@ export class ModelSql {
     const locks = words.slice(words.indexOf('LOCKS') + 1);
     if (locks.some((key) => (this.#locks.get(key) ?? claimed) !== claimed)) return 'HELD';
     if (how === 'READS' && ids.some((id) => this.#snapshots.get(claimed)?.has(id))) return 'NONE';
-    const settled = how === 'BLIND' ? [] : this.#settledKeys();
-    const free = ids.filter((id) => !settled.includes(id));
+    const handled = how === 'BLIND' ? [] : this.#handledKeys();
+    const free = ids.filter((id) => !handled.includes(id));
     if (free.length === 0) return 'NONE';
     for (const key of locks) this.#locks.set(key, claimed);
     for (const id of free) this.records.set(`${id} ${claimed}`, { value: claimed, expiresAt: now + Number(leaseMs) });
     return free.length === ids.length ? 'OK' : 'PART';
   }
 
-  /** Reads the first settled row. With COMMIT, what the transaction has inserted is committed. */
+  /** Reads the first handled row. With COMMIT, what the transaction has inserted is committed. */
   #look(claimed: string, [commit = '', ...ids]: string[]): string | null {
     if (commit !== '') this.#commit(claimed, commit, Infinity);
     const found = ids.map((id) => this.records.get(id)?.value ?? '');
-    return found.find((value) => value.startsWith('settled ')) ?? null;
+    return found.find((value) => value.startsWith('handled ')) ?? null;
   }
 
   #renew(claimed: string, expiresAt: number): number {
@@ -97,10 +97,10 @@ export class ModelSql {
     return [...this.records].filter(([, { value }]) => value === claimed).map(([key]) => key);
   }
 
-  #commit(claimed: string, settled: string, expiresAt: number): string | null {
+  #commit(claimed: string, handled: string, expiresAt: number): string | null {
     const keys = this.#openKeys(claimed);
     this.#end(claimed);
-    for (const key of keys) this.records.set(key.slice(0, -` ${claimed}`.length), { value: settled, expiresAt });
+    for (const key of keys) this.records.set(key.slice(0, -` ${claimed}`.length), { value: handled, expiresAt });
     return keys.length === 0 ? null : 'OK';
   }
 
@@ -125,19 +125,19 @@ export function modelSqlStore({ call }: { readonly call: Call }, prefix: string,
       const ids = { transfer: [transfer], reversal: [refund], both: [refund, transfer] }[record];
       const locks = fault === 'one lock' ? ids.slice(-1) : [...new Set([transfer, ...ids])];
       const rows = fault === 'one row' ? ids.slice(-1) : ids;
-      const settled = renderSettled(request);
+      const handled = renderHandled(request);
       const look = async (...end: string[]): Promise<ClaimReply> =>
         toReply(await call('LOOK', record, claimed, end[0] ?? '', ...ids));
       if (fault === 'looks first') {
         const found = await look();
-        if (found.state === 'settled') return found;
+        if (found.state === 'handled') return found;
       }
       await call('SNAPSHOT', record, claimed);
       const how = fault === 'looks first' ? 'BLIND' : fault === 'commits a part' ? 'READS' : '';
       const inserted = await call('INSERT', record, claimed, leaseMs, how, ...rows, 'LOCKS', ...locks);
       if (inserted === 'OK') return { state: 'claimed', claim: toClaim(call, record, request) };
       if (inserted !== 'PART') return look();
-      if (fault === 'commits a part') return look(settled);
+      if (fault === 'commits a part') return look(handled);
       await call('ROLLBACK', record, claimed);
       return look();
     },
@@ -146,11 +146,11 @@ export function modelSqlStore({ call }: { readonly call: Call }, prefix: string,
 
 function toReply(found: unknown): ClaimReply {
   if (typeof found !== 'string') return { state: 'in_progress' };
-  return { state: 'settled', fingerprint: found.split(' ').slice(2).join(' ') };
+  return { state: 'handled', fingerprint: found.split(' ').slice(2).join(' ') };
 }
 
-function renderSettled({ token, fingerprint }: ClaimRequest): string {
-  return `settled ${token} ${fingerprint}`;
+function renderHandled({ token, fingerprint }: ClaimRequest): string {
+  return `handled ${token} ${fingerprint}`;
 }
 
 function toClaim(call: Call, record: string, request: ClaimRequest): Claim {
@@ -159,7 +159,7 @@ function toClaim(call: Call, record: string, request: ClaimRequest): Claim {
     tx: undefined,
     renew: async () => Number(await call('RENEW', record, claimed, request.leaseMs)) > 0,
     async settle() {
-      const reply = await call('COMMIT', record, claimed, renderSettled(request), request.retentionMs);
+      const reply = await call('COMMIT', record, claimed, renderHandled(request), request.retentionMs);
       if (reply === null) throw new Error('The claim has lapsed.');
       return { overlapped: false };
     },

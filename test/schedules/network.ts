@@ -51,7 +51,7 @@ export class Connection {
     call: (...given: (string | number)[]): Promise<unknown> =>
       new Promise((resolve, reject) => {
         const words = given.map((word) => this.tokens.shorten(String(word)));
-        const token = words.map((word) => /^(?:claimed|settled) (\S+)/.exec(word)?.[1]).find(Boolean);
+        const token = words.map((word) => /^(?:claimed|handled) (\S+)/.exec(word)?.[1]).find(Boolean);
         this.#count += 1;
         this.#sent.push({ number: this.#count, words, token, resolve, reject });
       }),

@@ -219,12 +219,12 @@ function isWord(word: string | number, expected: string): boolean {
   return String(word).toUpperCase() === expected;
 }
 
-/** `store` that claims what was given back only when that is settled, unless the transfer has succeeded. */
+/** `store` that claims what was given back only when that is handled, unless the transfer has succeeded. */
 function claimLate(store: CallbackStore): CallbackStore {
   return {
     ...store,
     async claim(key, request) {
-      const isBefore = request.record === 'reversal' && (await store.read?.(key))?.state !== 'settled';
+      const isBefore = request.record === 'reversal' && (await store.read?.(key))?.state !== 'handled';
       if (!isBefore) return store.claim(key, request);
       const settle = async () => {
         const reply = await store.claim(key, request);

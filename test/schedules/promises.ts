@@ -9,7 +9,7 @@ export const promises = {
   heldClaim: 'A claim is not released under its running handler.',
   keptLease: 'A lease is not given up while it lasts.',
   noOrphan: 'A claim lapses only if its process is stopped or the network is at fault.',
-  absorbing: 'Success is absorbing: a settled record is not undone.',
+  absorbing: 'Success is absorbing: a handled record is not undone.',
   processed: '`processed` only after the own handler has succeeded.',
   duplicate: '`duplicate` only after a handler has succeeded.',
   refunded: 'A failure or a reversal is `duplicate` only after one of them was handled.',
@@ -119,7 +119,7 @@ export class Watch {
     return this.successes.filter((name) => !this.#givenBack.has(name));
   }
 
-  /** A settled record has expired, or was forgotten. That of the transfer may, if that of the reversal stays. */
+  /** A handled record has expired, or was forgotten. That of the transfer may, if that of the reversal stays. */
   recordEnds(isReversal: boolean): void {
     const forgotten = !isReversal && this.#isReversalRecorded ? this.#paid : this.successes;
     for (const name of forgotten) this.#forgotten.add(name);
@@ -139,15 +139,15 @@ export class Watch {
     running: string[],
   ): void {
     const claim = claimToken(before);
-    if (isReversalKey(key) && isSettled(after)) this.#isReversalRecorded = true;
-    if (before !== undefined && isSettled(before) && !isSettled(after)) {
+    if (isReversalKey(key) && isHandled(after)) this.#isReversalRecorded = true;
+    if (before !== undefined && isHandled(before) && !isHandled(after)) {
       this.break('absorbing', `Redis held ${show(before)}, and now holds ${show(after)}.`);
     }
     if (claim !== undefined && after === undefined && running.includes(claim)) {
       this.break('heldClaim', `${claim}'s handler is running, and its claim is released by ${words[0] ?? ''}.`);
     }
-    // A claim of a settled record records nothing.
-    if (token === undefined || after?.value.startsWith(`settled ${token} `) !== true) return;
+    // A claim of a handled record records nothing.
+    if (token === undefined || after?.value.startsWith(`handled ${token} `) !== true) return;
     this.#recorded.add(toDelivery(token));
     if (claim !== undefined && toDelivery(claim) !== toDelivery(token)) this.#overtaken.add(claim);
   }
@@ -239,8 +239,8 @@ export function toDelivery(token: string): string {
   return token.replace(/'+$/, '');
 }
 
-function isSettled(record: StoredRecord | undefined): boolean {
-  return record?.value.startsWith('settled ') === true;
+function isHandled(record: StoredRecord | undefined): boolean {
+  return record?.value.startsWith('handled ') === true;
 }
 
 function show(...records: readonly (StoredRecord | undefined)[]): string {

@@ -1,5 +1,5 @@
 /** What the store writes, up to the token: `…/k3x9q2h1-17` is the seventeenth delivery, `….2` its second claim. */
-const record = /^(claimed|settled) (\S+-(\d+)(?:\.(\d+))?)(?=$| )/;
+const record = /^(claimed|handled) (\S+-(\d+)(?:\.(\d+))?)(?=$| )/;
 
 /**
  * The tokens of one process, which are the names of its deliveries. They hold the time, the host and random text, and
@@ -17,7 +17,7 @@ export class Tokens {
 
   /** Returns a word of a command with the model's name of its token. */
   shorten(word: string): string {
-    if (!word.startsWith('claimed ') && !word.startsWith('settled ')) return word;
+    if (!word.startsWith('claimed ') && !word.startsWith('handled ')) return word;
     const [start, state = '', token = '', delivery, claim = '1'] = record.exec(word) ?? [];
     if (start === undefined) return word;
     const name = this.#deliveries[Number(delivery) - 1];

@@ -213,12 +213,12 @@ export class World implements Surroundings {
   }
 
   /**
-   * A settled record expires, or a person forgets it.
+   * A handled record expires, or a person forgets it.
    */
   #recordEnds(): Choice[] {
     if (this.#budget.recordEnds === 0) return [];
-    const settled = [...this.#database.records].filter(([, record]) => claimToken(record) === undefined);
-    return settled.map(([key]) => ({
+    const handled = [...this.#database.records].filter(([, record]) => claimToken(record) === undefined);
+    return handled.map(([key]) => ({
       take: () => {
         this.#budget.recordEnds -= 1;
         this.#database.records.delete(key);
@@ -235,7 +235,7 @@ export class World implements Surroundings {
   #noteLapse(record: StoredRecord): void {
     const token = claimToken(record);
     if (token === undefined) {
-      this.watch.break('absorbing', 'The settled record has lapsed before its time.');
+      this.watch.break('absorbing', 'The handled record has lapsed before its time.');
       return;
     }
     const process = this.#deliveries.find(token)?.process;

@@ -128,5 +128,5 @@ test('a claim and a success are kept although TypeORM rolls a transaction of the
   const claim = await whileOpen(() => claimFree(store, {}, id));
   expect((await store.read(id)).state).toBe('claimed');
   expect(await whileOpen(() => claim.settle())).toEqual({ overlapped: false });
-  expect((await store.read(id)).state).toBe('settled');
+  expect((await store.read(id)).state).toBe('handled');
 });

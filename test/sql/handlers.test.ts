@@ -28,7 +28,7 @@ JOIN information_schema.innodb_trx ON trx_id = BLOCKING_ENGINE_TRANSACTION_ID WH
 JOIN information_schema.innodb_trx ON trx_id = blocking_trx_id WHERE trx_mysql_thread_id = CONNECTION_ID()`,
 };
 
-/** Resolves with whether a claim was settled. */
+/** Resolves with whether a claim was handled. */
 function settles(claim: Claim<unknown>): Promise<boolean> {
   return claim.settle().then(
     () => true,
@@ -106,7 +106,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
     );
 
     test.concurrent(
-      `a nested transaction that a handler of ${library.name} has left running, and that fails, is undone, and the handler is settled`,
+      `a nested transaction that a handler of ${library.name} has left running, and that fails, is undone, and the handler is handled`,
       async ({ expect, onTestFinished }) => {
         const { nest, store, transaction } = await prepare(onTestFinished);
         if (nest === undefined) return;
@@ -122,9 +122,9 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
         });
         nested.then(undefined, ignore);
         await begun.promise;
-        const settled = settles(claim);
+        const handled = settles(claim);
         goOn.resolve();
-        expect([await settled, await transaction.count(id), await transaction.count(inNested)]).toEqual([true, 1, 0]);
+        expect([await handled, await transaction.count(id), await transaction.count(inNested)]).toEqual([true, 1, 0]);
       },
     );
 
@@ -166,18 +166,18 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
           const claim = await claimFree(store, {}, id);
           await transaction.write(claim.tx, id);
           const waiting = claimFree(store, {}, next);
-          const settled = settles(claim);
+          const handled = settles(claim);
           const later = await waiting;
           await transaction.write(later.tx, next);
           await later.settle();
-          expect([await settled, await transaction.count(id), await transaction.count(next)]).toEqual([false, 0, 1]);
+          expect([await handled, await transaction.count(id), await transaction.count(next)]).toEqual([false, 0, 1]);
         },
       );
     }
 
     // With the default settings of MariaDB 11.8 a transaction that has read may change no row that was changed since.
     test.concurrent(
-      `a handler of ${library.name} that reads, and goes on for two renewals of its lease, is settled`,
+      `a handler of ${library.name} that reads, and goes on for two renewals of its lease, is handled`,
       async ({ expect, onTestFinished }) => {
         const { store, transaction } = await prepare(onTestFinished);
         const id = randomUUID();
@@ -189,7 +189,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
         }
         await transaction.write(claim.tx, id);
         await claim.settle();
-        expect([await transaction.count(id), (await store.read(id)).state]).toEqual([1, 'settled']);
+        expect([await transaction.count(id), (await store.read(id)).state]).toEqual([1, 'handled']);
       },
     );
 
@@ -224,9 +224,9 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
           await expect
             .poll(async () => (await rival.query(waiting[name === 'MySQL' ? 'mysql' : 'mariadb']))[0])
             .not.toEqual([]);
-          const settled = settles(claim);
+          const handled = settles(claim);
           await insertRows(first);
-          expect([await settled, await transaction.count(id)]).toEqual([false, 0]);
+          expect([await handled, await transaction.count(id)]).toEqual([false, 0]);
           await expectNext(id);
         },
       );
@@ -262,7 +262,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
     }
 
     test.concurrent(
-      `a handler of ${library.name} that ends its transaction by its library is settled with its write, or not at all`,
+      `a handler of ${library.name} that ends its transaction by its library is handled with its write, or not at all`,
       async ({ expect, onTestFinished }) => {
         const { ends = {}, store, transaction, expectNext } = await prepare(onTestFinished);
         for (const [way, end] of Object.entries(ends)) {

@@ -106,7 +106,7 @@ describeDatabases(ofMySql, ({ name, start }, server) => {
     }
 
     test.concurrent(
-      `a handler of ${library.name} that goes on after a lock wait timeout, which by default ends no transaction, is settled`,
+      `a handler of ${library.name} that goes on after a lock wait timeout, which by default ends no transaction, is handled`,
       async ({ expect, onTestFinished }) => {
         const { claim, count, goOn, ...meeting } = await begin(server, onTestFinished);
         await expect(waitInVain(meeting)).rejects.toThrow();

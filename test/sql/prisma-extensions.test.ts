@@ -133,7 +133,7 @@ test.each<[string, () => unknown]>([
 test.each<[string, () => unknown]>([
   ['comments queries', () => prisma.$extends(comment)],
   ['reads from a replica', () => prisma.$extends(readReplica)],
-])('a callback is settled with its writes, or not at all, through an extension that %s', async (_how, extend) => {
+])('a callback is handled with its writes, or not at all, through an extension that %s', async (_how, extend) => {
   for (let round = 0; round < 20; round += 1) {
     const { outcomes, written, checked } = await deliver(extend());
     // The failing operation may be sent before the handler ends, or be refused.

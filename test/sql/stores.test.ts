@@ -110,22 +110,22 @@ describeDatabases(databases, ({ name, dialect }, server) => {
         const first = await claimFree(store, {}, failing);
         await transaction?.write(first.tx, failing);
         transaction?.fail?.(first.tx).catch(() => undefined);
-        const isSettled = await first.settle().then(
+        const isHandled = await first.settle().then(
           () => true,
           () => false,
         );
-        expect(await transaction?.count(failing)).toBe(isSettled ? 1 : 0);
+        expect(await transaction?.count(failing)).toBe(isHandled ? 1 : 0);
 
         const second = await claimFree(store, {}, late);
         await transaction?.write(second.tx, late);
-        const settled = second.settle();
+        const handled = second.settle();
         await expect(transaction?.write(second.tx, late)).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
-        await settled;
+        await handled;
         expect(await transaction?.count(late)).toBe(1);
       },
     );
     test.concurrent(
-      `of a handler of ${library.name} that leaves a call of several steps running the writes are there if it is settled`,
+      `of a handler of ${library.name} that leaves a call of several steps running the writes are there if it is handled`,
       async ({ expect, onTestFinished }) => {
         const { client, transaction, leave, close } = await open(server.url, 2);
         onTestFinished(() => void close());
@@ -139,11 +139,11 @@ describeDatabases(databases, ({ name, dialect }, server) => {
           // The steps meet the end of the transaction at different places.
           const until = performance.now() + (round % 20) / 5;
           while (performance.now() < until) await new Promise(setImmediate);
-          const isSettled = await claim.settle().then(
+          const isHandled = await claim.settle().then(
             () => true,
             () => false,
           );
-          expect([round, await transaction?.count(id)]).toEqual([round, isSettled ? 1 : 0]);
+          expect([round, await transaction?.count(id)]).toEqual([round, isHandled ? 1 : 0]);
         }
       },
     );

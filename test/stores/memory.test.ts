@@ -15,10 +15,10 @@ async function settle(store: CallbackStore, key: string, changes: Partial<typeof
   await reply.claim.settle();
 }
 
-async function isSettled(store: CallbackStore, key: string): Promise<boolean> {
+async function isHandled(store: CallbackStore, key: string): Promise<boolean> {
   const reply = await store.claim(key, { ...request, token: 'probe' });
   if (reply.state === 'claimed') await reply.claim.release();
-  return reply.state === 'settled';
+  return reply.state === 'handled';
 }
 
 describe('the memory store', () => {
@@ -33,7 +33,7 @@ describe('the memory store', () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     const small = memoryStore({ maxEntries: 2 });
     for (const key of ['one', 'two', 'three', 'four']) await settle(small, key);
-    const states = await Promise.all(['one', 'two', 'three', 'four'].map((key) => isSettled(small, key)));
+    const states = await Promise.all(['one', 'two', 'three', 'four'].map((key) => isHandled(small, key)));
     expect(states).toEqual([false, false, true, true]);
     expect(warned.mock.calls).toEqual([
       [
@@ -53,7 +53,7 @@ describe('the memory store', () => {
     for (const key of ['two', 'three']) await settle(small, key, long(1_900));
     expect(warned).not.toHaveBeenCalled();
     await settle(small, 'four', long(1_900));
-    const states = (keys: string[]) => Promise.all(keys.map((key) => isSettled(small, key)));
+    const states = (keys: string[]) => Promise.all(keys.map((key) => isHandled(small, key)));
     expect(await states(['two', 'three', 'four'])).toEqual([false, true, true]);
     await settle(small, 'five', long(5_000));
     expect(await states(['three', 'four', 'five'])).toEqual([false, false, true]);
@@ -61,7 +61,7 @@ describe('the memory store', () => {
     warned.mockRestore();
   });
 
-  test('the oldest callback of a full memory store is the one that was settled first, whatever was forgotten since', async () => {
+  test('the oldest callback of a full memory store is the one that was handled first, whatever was forgotten since', async () => {
     const small = memoryStore({ maxEntries: 3 });
     for (const key of ['one', 'two', 'three']) await settle(small, key);
     expect(await small.forget('one', 'f')).toBe(true);
@@ -69,7 +69,7 @@ describe('the memory store', () => {
     expect(await small.forget('two', 'f')).toBe(true);
     await settle(small, 'four');
     await settle(small, 'five');
-    const states = await Promise.all(['one', 'two', 'three', 'four', 'five'].map((key) => isSettled(small, key)));
+    const states = await Promise.all(['one', 'two', 'three', 'four', 'five'].map((key) => isHandled(small, key)));
     expect(states).toEqual([true, false, false, true, true]);
   });
 
@@ -109,8 +109,8 @@ describe('the memory store', () => {
     await settle(large, 'new');
     const { user, system } = process.cpuUsage(before);
     expect((user + system) / 1_000).toBeLessThan(50);
-    expect(await isSettled(large, 'old-299999')).toBe(false);
-    expect(await isSettled(large, 'new')).toBe(true);
+    expect(await isHandled(large, 'old-299999')).toBe(false);
+    expect(await isHandled(large, 'new')).toBe(true);
   });
 
   test('the memory store forgets expired records before records that have not expired', async () => {
@@ -121,13 +121,13 @@ describe('the memory store', () => {
       await settle(small, `a${round}`);
       await settle(small, `b${round}`);
       vi.advanceTimersByTime(10_000);
-      expect(await isSettled(small, `b${round}`)).toBe(false);
+      expect(await isHandled(small, `b${round}`)).toBe(false);
     }
     expect(warned).not.toHaveBeenCalled();
     warned.mockRestore();
   });
 
-  test('the retention of a callback that is settled again counts from the last settling', async () => {
+  test('the retention of a callback that is handled again counts from the last settling', async () => {
     fakeClock();
     const store = memoryStore({ maxEntries: 2 });
     const late = await store.claim('again', { ...request, token: 'late' });
@@ -137,10 +137,10 @@ describe('the memory store', () => {
     vi.advanceTimersByTime(6_000);
     if (late.state === 'claimed') expect(await late.claim.settle()).toEqual({ overlapped: true });
     vi.advanceTimersByTime(6_000);
-    expect([await isSettled(store, 'again'), await isSettled(store, 'other')]).toEqual([true, false]);
+    expect([await isHandled(store, 'again'), await isHandled(store, 'other')]).toEqual([true, false]);
   });
 
-  test('a callback that is settled again becomes the youngest, and the older ones are forgotten before it', async () => {
+  test('a callback that is handled again becomes the youngest, and the older ones are forgotten before it', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     const store = memoryStore({ maxEntries: 2 });
     const late = await store.claim('again', { ...request, leaseMs: 1 });
@@ -149,7 +149,7 @@ describe('the memory store', () => {
     if (late.state === 'claimed') await late.claim.settle();
     for (const key of ['three', 'four']) await settle(store, key);
     const keys = ['again', 'other', 'three', 'four'];
-    expect(await Promise.all(keys.map((key) => isSettled(store, key)))).toEqual([false, false, true, true]);
+    expect(await Promise.all(keys.map((key) => isHandled(store, key)))).toEqual([false, false, true, true]);
     warned.mockRestore();
   });
 
@@ -157,17 +157,17 @@ describe('the memory store', () => {
     fakeClock();
     const store = memoryStore();
     const first = await store.claim('released', request);
-    const settled = await store.claim('settled', request);
-    if (first.state !== 'claimed' || settled.state !== 'claimed') throw new Error('No claim was granted.');
+    const handled = await store.claim('handled', request);
+    if (first.state !== 'claimed' || handled.state !== 'claimed') throw new Error('No claim was granted.');
     vi.advanceTimersByTime(1_000);
-    for (const key of ['released', 'settled']) expect((await store.claim(key, request)).state).toBe('claimed');
+    for (const key of ['released', 'handled']) expect((await store.claim(key, request)).state).toBe('claimed');
     expect(await first.claim.renew()).toBe(true);
     await first.claim.release();
     expect((await store.claim('released', { ...request, token: 'b' })).state).toBe('claimed');
-    expect(await settled.claim.settle()).toEqual({ overlapped: false });
+    expect(await handled.claim.settle()).toEqual({ overlapped: false });
   });
 
-  test('shows who holds a claim and since when, and how long a settled callback is remembered', async () => {
+  test('shows who holds a claim and since when, and how long a handled callback is remembered', async () => {
     fakeClock();
     const store = memoryStore();
     const token = '2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2-17';
@@ -183,7 +183,7 @@ describe('the memory store', () => {
     if (reply.state === 'claimed') await reply.claim.settle();
     const clock = vi.spyOn(Date, 'now').mockReturnValue(1_000);
     const expiresAt = new Date(11_000);
-    expect(await store.read('one')).toEqual({ state: 'settled', fingerprint: 'f', expiresAt });
+    expect(await store.read('one')).toEqual({ state: 'handled', fingerprint: 'f', expiresAt });
     clock.mockRestore();
     vi.advanceTimersByTime(10_000);
     expect(await store.read('one')).toEqual({ state: 'free' });

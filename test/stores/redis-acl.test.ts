@@ -47,7 +47,7 @@ async function useAll({ client, close }: Connected): Promise<void> {
     expect(await claim.renew()).toBe(true);
     expect((await store.claim(id, { ...request, token: 'another' })).state).toBe('in_progress');
     expect(await claim.settle()).toEqual({ overlapped: false });
-    expect(await store.read(id)).toMatchObject({ state: 'settled', expiresAt: expect.any(Date) as Date });
+    expect(await store.read(id)).toMatchObject({ state: 'handled', expiresAt: expect.any(Date) as Date });
     expect(await store.forget(id, fingerprint)).toBe(true);
   }
 }

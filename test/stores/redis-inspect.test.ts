@@ -34,15 +34,15 @@ test('a claim is read with its delivery, the host and process that hold it, sinc
   });
 });
 
-test('a settled callback is read with its delivery, when that came in, and when the record expires', async () => {
+test('a handled callback is read with its delivery, when that came in, and when the record expires', async () => {
   const id = crypto.randomUUID();
   const token = nameDelivery();
   await (await claimFree(store, { token }, id)).settle();
   expect(await store.read(id)).toEqual({
-    state: 'settled',
+    state: 'handled',
     fingerprint,
     delivery: token,
-    settledAt: new Date(token.split('/')[0] ?? ''),
+    handledAt: new Date(token.split('/')[0] ?? ''),
     expiresAt: expect.toSatisfy((time: Date) => isAbout(time.getTime() - Date.now(), 60_000)) as Date,
   });
 });
@@ -57,7 +57,7 @@ test('a token that does not name a delivery is read as it is, without a holder a
   });
   await claim.settle();
   expect(await store.read(id)).toEqual({
-    state: 'settled',
+    state: 'handled',
     fingerprint,
     delivery: 'any/thing',
     expiresAt: expect.any(Date) as Date,
@@ -83,10 +83,10 @@ test('a user without the rights to PTTL and DEL reads the record, without how lo
   onTestFinished(() => {
     client.disconnect();
   });
-  const settled = { state: 'settled', fingerprint, delivery: 'a' };
-  expect(await redisStore(client).read(id)).toEqual(settled);
+  const handled = { state: 'handled', fingerprint, delivery: 'a' };
+  expect(await redisStore(client).read(id)).toEqual(handled);
   await expect(redisStore(client).forget(id, fingerprint)).rejects.toThrow(/no permissions to run|can't run this/);
-  expect(await store.read(id)).toMatchObject(settled);
+  expect(await store.read(id)).toMatchObject(handled);
 });
 
 test('`read` of a record and `forget` cost one command each', async () => {
@@ -102,7 +102,7 @@ test('`read` of a record and `forget` cost one command each', async () => {
 test('a replica is read, although its primary is gone', async () => {
   const primary = await startRedis();
   onTestFinished(() => primary.stop());
-  await primary.command('set', keyFor('settled'), `settled a ${fingerprint}`);
+  await primary.command('set', keyFor('handled'), `handled a ${fingerprint}`);
   const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(primary.port)] });
   onTestFinished(() => replica.stop());
   const client = new Redis(replica.url);
@@ -110,16 +110,16 @@ test('a replica is read, although its primary is gone', async () => {
     client.disconnect();
   });
   const onReplica = redisStore(client);
-  await vi.waitUntil(async () => (await onReplica.read('settled').catch(() => undefined))?.state === 'settled');
+  await vi.waitUntil(async () => (await onReplica.read('handled').catch(() => undefined))?.state === 'handled');
   await primary.kill();
-  expect(await onReplica.read('settled')).toMatchObject({ state: 'settled', fingerprint });
+  expect(await onReplica.read('handled')).toMatchObject({ state: 'handled', fingerprint });
   expect(await onReplica.read('missing')).toEqual({ state: 'free' });
 });
 
 test('a server that refuses writes because it is full is read, and forgets', async () => {
   const full = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] });
   onTestFinished(() => full.stop());
-  await full.command('set', keyFor('settled'), `settled a ${fingerprint}`);
+  await full.command('set', keyFor('handled'), `handled a ${fingerprint}`);
   await full.command('config', 'set', 'maxmemory', 1);
   const client = new Redis(full.url);
   onTestFinished(() => {
@@ -127,14 +127,14 @@ test('a server that refuses writes because it is full is read, and forgets', asy
   });
   await expect(client.set('x', 'y')).rejects.toThrow(/^OOM/);
   const onFull = redisStore(client);
-  expect(await onFull.read('settled')).toEqual({ state: 'settled', fingerprint, delivery: 'a' });
-  expect(await onFull.forget('settled', fingerprint)).toBe(true);
-  expect(await onFull.read('settled')).toEqual({ state: 'free' });
+  expect(await onFull.read('handled')).toEqual({ state: 'handled', fingerprint, delivery: 'a' });
+  expect(await onFull.forget('handled', fingerprint)).toBe(true);
+  expect(await onFull.read('handled')).toEqual({ state: 'free' });
 });
 
 describe('a key that the store has not written', () => {
   test.each([
-    ['a record that was cut short', 'settled the-token'],
+    ['a record that was cut short', 'handled the-token'],
     ['an empty text', ''],
   ])('holds %s: it is neither read nor forgotten', async (_what, value) => {
     const id = crypto.randomUUID();

@@ -30,7 +30,7 @@ describe('the Redis store', () => {
     expect(await redis.get(key)).toBe('claimed the-token');
     expect(await redis.pttl(key)).toSatisfy((ms: number) => ms > 5_000 && ms <= 10_000);
     await claim.settle();
-    expect(await redis.get(key)).toBe(`settled the-token ${fingerprint}`);
+    expect(await redis.get(key)).toBe(`handled the-token ${fingerprint}`);
     expect(await redis.pttl(key)).toSatisfy((ms: number) => ms > 50_000 && ms <= 60_000);
     expect(await redis.keys(`*${id}*`)).toEqual([key]);
   });
@@ -99,7 +99,7 @@ describe('the Redis store', () => {
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
     expect(await seenUntil('FRESH')).toEqual([
       expect.stringMatching(`^SET ${key} CLAIMED \\S+ PX 15000 NX$`),
-      expect.stringMatching(`^SET ${key} SETTLED .* PX 604800000 GET$`),
+      expect.stringMatching(`^SET ${key} HANDLED .* PX 604800000 GET$`),
     ]);
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
     expect(await seenUntil('DUPLICATE')).toEqual([expect.stringMatching(`^SET ${key} .* NX$`), `GET ${key}`]);

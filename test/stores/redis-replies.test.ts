@@ -82,7 +82,7 @@ test('an adapter that replies with undefined for nil works, and its check is rig
   expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
   expect(onSuccess).toHaveBeenCalledTimes(1);
   expect(await receiver.check()).toMatchObject({ ok: true });
-  expect(await receiver.inspect(callback.data.id)).toMatchObject({ state: 'settled' });
+  expect(await receiver.inspect(callback.data.id)).toMatchObject({ state: 'handled' });
   expect(await receiver.inspect('unknown')).toMatchObject({ state: 'free' });
 });
 

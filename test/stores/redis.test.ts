@@ -85,7 +85,7 @@ describe.each(Object.entries(clientsOfACluster))('redisStore on a cluster with %
     for (let run = 0; run < 20; run += 1) {
       const id = crypto.randomUUID();
       await (await claimFree(store, {}, id)).settle();
-      expect(await store.read(id)).toMatchObject({ state: 'settled', fingerprint });
+      expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint });
       expect(await store.forget(id, fingerprint)).toBe(true);
     }
     expect(await readMoved()).toEqual(before);

@@ -35,8 +35,9 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     });
     const receive = async (status: Status, changes: object = {}): Promise<string> => {
       const ended = await receiver.receive(announced(status, id, changes));
-      const settled = ended.outcome === 'duplicate' && ended.settled !== undefined ? ` of ${ended.settled.status}` : '';
-      return `${ended.outcome}${settled}`;
+      const handled =
+        ended.outcome === 'duplicate' && ended.recorded !== undefined ? ` of ${ended.recorded.status}` : '';
+      return `${ended.outcome}${handled}`;
     };
     return { store, receiver, ran, receive };
   };
@@ -46,18 +47,18 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     const { receiver, ran, receive } = setUp({ logger });
     for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
     const fingerprintOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
-    expect(await receiver.forget(id, { settled: fingerprintOf('FAILED'), ...why })).toBe(false);
-    expect(await receiver.forget(id, { settled: fingerprintOf('SUCCESS'), ...why })).toBe(true);
+    expect(await receiver.forget(id, { fingerprint: fingerprintOf('FAILED'), ...why })).toBe(false);
+    expect(await receiver.forget(id, { fingerprint: fingerprintOf('SUCCESS'), ...why })).toBe(true);
     expect(logger.lines.at(-1)?.details).toMatchObject({
       id,
-      settled: { status: 'SUCCESS' },
+      recorded: { status: 'SUCCESS' },
       stays: { status: 'REVERSED' },
     });
     expect(await receive('REVERSED')).toBe('duplicate');
     expect(await receive('SUCCESS')).toBe('processed');
-    expect(await receiver.forget(id, { settled: fingerprintOf('REVERSED'), ...why })).toBe(true);
+    expect(await receiver.forget(id, { fingerprint: fingerprintOf('REVERSED'), ...why })).toBe(true);
     expect(logger.lines.at(-1)?.details).toMatchObject({
-      settled: { status: 'REVERSED' },
+      recorded: { status: 'REVERSED' },
       stays: { status: 'SUCCESS' },
     });
     expect(await receive('REVERSED')).toBe('processed');
@@ -68,8 +69,8 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     const { receiver, ran, receive } = setUp({ logger: recordingLogger() });
     for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
     for (const status of ['SUCCESS', 'REVERSED'] as const) {
-      const settled = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
-      expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+      const fingerprint = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+      expect(await receiver.forget(id, { fingerprint, ...why })).toBe(true);
     }
     expect(await receive('FAILED')).toBe('processed');
     expect(ran).toHaveLength(3);
@@ -79,8 +80,8 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     const logger = recordingLogger();
     const { receiver, ran, receive } = setUp({ logger });
     expect(await receive('FAILED')).toBe('processed');
-    const settled = JSON.stringify(['FAILED', 100, 'XAF', `payout-${id}`]);
-    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    const fingerprint = JSON.stringify(['FAILED', 100, 'XAF', `payout-${id}`]);
+    expect(await receiver.forget(id, { fingerprint, ...why })).toBe(true);
     expect(logger.lines.at(-1)?.details).toMatchObject({ id, records: ['transfer', 'reversal'] });
     expect(await receiver.inspect(id)).toEqual({ state: 'free' });
     expect(await receive('FAILED')).toBe('processed');
@@ -135,8 +136,8 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     });
     await receive('SUCCESS');
     expect(await receive('REVERSED')).toBe('handler_failed');
-    const settled = JSON.stringify(['SUCCESS', 100, 'XAF', `payout-${id}`]);
-    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    const fingerprint = JSON.stringify(['SUCCESS', 100, 'XAF', `payout-${id}`]);
+    expect(await receiver.forget(id, { fingerprint, ...why })).toBe(true);
     expect(await receive('FAILED')).toBe('processed');
     expect(ran).toEqual([`SUCCESS ${id}`, `FAILED ${id}`]);
   });
@@ -161,9 +162,9 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     const { receiver, receive } = setUp({ logger });
     await receive('REVERSED');
     const record = await receiver.inspect(id);
-    if (record.state !== 'settled') expect.fail(record.state);
-    expect(record.reversal).toMatchObject({ state: 'settled', fingerprint: record.fingerprint });
-    expect(await receiver.forget(id, { settled: record.fingerprint, ...why })).toBe(true);
+    if (record.state !== 'handled') expect.fail(record.state);
+    expect(record.reversal).toMatchObject({ state: 'handled', fingerprint: record.fingerprint });
+    expect(await receiver.forget(id, { fingerprint: record.fingerprint, ...why })).toBe(true);
     expect(logger.lines.at(-1)?.details).not.toHaveProperty('stays');
     expect(await receiver.inspect(id)).toEqual({ state: 'free' });
     expect(await receive('REVERSED')).toBe('processed');
@@ -175,7 +176,7 @@ test('a reversal that was announced, by a record of an earlier version, and not 
   const { receiver, ran } = reversingReceiver(pgStore(pool));
   await receiver.receive(announced('SUCCESS', id));
   await pool.query(
-    `INSERT INTO transfer_callbacks SELECT $2, token, event, external_id, $3, claimed_at, settled_at, expires_at
+    `INSERT INTO transfer_callbacks SELECT $2, token, event, external_id, $3, claimed_at, handled_at, expires_at
      FROM transfer_callbacks WHERE id = $1`,
     [id, `reversing\u001f${id}`, JSON.stringify(['REVERSED', 100, 'XAF', `payout-${id}`])],
   );

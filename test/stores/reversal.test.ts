@@ -25,7 +25,7 @@ const stores: [string, () => Store][] = [
 /** Ends a record as its expiry does. */
 async function expire(store: Store, key: string): Promise<void> {
   const record = await store.read?.(key);
-  if (record?.state !== 'settled') expect.fail(`The record is ${String(record?.state)}.`);
+  if (record?.state !== 'handled') expect.fail(`The record is ${String(record?.state)}.`);
   expect(await store.forget?.(key, record.fingerprint)).toBe(true);
 }
 
@@ -40,8 +40,9 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     });
     const receive = async (status: Status, changes: object = {}): Promise<string> => {
       const ended = await receiver.receive(announced(status, id, changes));
-      const settled = ended.outcome === 'duplicate' && ended.settled !== undefined ? ` of ${ended.settled.status}` : '';
-      return `${ended.outcome}${settled}`;
+      const handled =
+        ended.outcome === 'duplicate' && ended.recorded !== undefined ? ` of ${ended.recorded.status}` : '';
+      return `${ended.outcome}${handled}`;
     };
     return { store, receiver, ran, receive };
   };

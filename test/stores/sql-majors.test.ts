@@ -52,33 +52,33 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect(await pgStore(pool).read(id)).toEqual({ state: 'free' });
   });
 
-  test('a settled callback is read with the times of its row, and an expired one as free', async () => {
+  test('a handled callback is read with the times of its row, and an expired one as free', async () => {
     const id = randomUUID();
     const store = pgStore(pool);
     await (await claimFree(store, {}, id)).settle();
     const record = await store.read(id);
     expect(record).toEqual({
-      state: 'settled',
+      state: 'handled',
       fingerprint: request.fingerprint,
       delivery: request.token,
-      settledAt: expect.any(Date) as Date,
+      handledAt: expect.any(Date) as Date,
       expiresAt: expect.any(Date) as Date,
     });
-    if (record.state !== 'settled') throw new Error(record.state);
-    expect(Number(record.expiresAt) - Number(record.settledAt)).toBe(request.retentionMs + 120_000);
+    if (record.state !== 'handled') throw new Error(record.state);
+    expect(Number(record.expiresAt) - Number(record.handledAt)).toBe(request.retentionMs + 120_000);
     await pool.query('UPDATE transfer_callbacks SET expires_at = 1 WHERE id = $1', [id]);
     expect(await store.read(id)).toEqual({ state: 'free' });
     expect(await store.forget(id, request.fingerprint)).toBe(false);
   });
 
-  test('a callback that is being settled is read as claimed or settled, and never as free', async () => {
+  test('a callback that is being handled is read as claimed or handled, and never as free', async () => {
     const store = pgStore(pool);
     const states = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const id = randomUUID();
       const claim = await claimFree(store, {}, id);
       const readUntilSettled = async (): Promise<void> => {
-        for (let state = ''; state !== 'settled'; states.add(state)) ({ state } = await store.read(id));
+        for (let state = ''; state !== 'handled'; states.add(state)) ({ state } = await store.read(id));
       };
       await Promise.all([readUntilSettled(), readUntilSettled(), claim.settle()]);
     }
@@ -92,7 +92,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const session = await pool.connect();
     await session.query('BEGIN');
     await session.query('SELECT FROM transfer_callbacks WHERE id = $1 FOR UPDATE', [id]);
-    expect((await store.read(id)).state).toBe('settled');
+    expect((await store.read(id)).state).toBe('handled');
     const forgotten = Promise.all([store.forget(id, request.fingerprint), store.forget(id, request.fingerprint)]);
     await session.query('ROLLBACK');
     session.release();
@@ -103,8 +103,8 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
   test('prune deletes old records and claims that count no longer, in batches, and no others', async () => {
     const store = pgStore(pool, { table: 'pruned' });
     await store.migrate();
-    const insert = (name: string, rows: number, settledAt: string, expiresAt: string): string =>
-      `INSERT INTO pruned SELECT '${name}-' || n, '', '', '', '', 0, ${settledAt}, ${expiresAt}
+    const insert = (name: string, rows: number, handledAt: string, expiresAt: string): string =>
+      `INSERT INTO pruned SELECT '${name}-' || n, '', '', '', '', 0, ${handledAt}, ${expiresAt}
           FROM generate_series(1, ${rows}) AS n`;
     const [now, twoDays] = [Date.now(), 172_800_000];
     await pool.query(

@@ -20,7 +20,7 @@ beforeAll(async () => {
   return () => database.stop();
 });
 
-/** Resolves with whether a claim was settled. */
+/** Resolves with whether a claim was handled. */
 function settles(claim: { settle(): Promise<unknown> }): Promise<boolean> {
   return claim.settle().then(
     () => true,
@@ -60,10 +60,10 @@ test('a callback whose handler has committed early is in progress until it ends,
   await third.tx.query('CALL book(?, 0)', [id]);
   await third.settle();
   expect(await transaction.count(id)).toBe(1);
-  expect((await store.claim(id, requestOf('copy'))).state).toBe('settled');
+  expect((await store.claim(id, requestOf('copy'))).state).toBe('handled');
 });
 
-test('a callback whose handler has committed early is not settled if its connection breaks before the success is recorded', async () => {
+test('a callback whose handler has committed early is not handled if its connection breaks before the success is recorded', async () => {
   const store = mysqlStore(connect());
   const id = crypto.randomUUID();
   const claim = await claimFree(store, {}, id);
@@ -255,9 +255,9 @@ test('an insert that fails for another reason than its key takes over no row', a
 
 test('twenty concurrent claims on an expired record do not wait for the handler of the one that is granted', async () => {
   const stores = Array.from({ length: 4 }, () => mysqlStore(connect({ connectionLimit: 5 })));
-  for (const settledAt of ['0', 'NULL']) {
+  for (const handledAt of ['0', 'NULL']) {
     const id = crypto.randomUUID();
-    await admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${settledAt}, 1)`);
+    await admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${handledAt}, 1)`);
     const claims = await Promise.all(
       Array.from({ length: 20 }, (_, n) => (stores[n % 4] ?? expect.fail()).claim(id, requestOf(String(n)))),
     );
@@ -265,7 +265,7 @@ test('twenty concurrent claims on an expired record do not wait for the handler 
     expect([more.length, claims.filter(({ state }) => state === 'in_progress').length]).toEqual([0, 19]);
     expect(await stores[0]?.forget(id, 'facts')).toBe(false);
     await claimed?.claim.settle();
-    expect((await stores[0]?.claim(id, requestOf('next')))?.state).toBe('settled');
+    expect((await stores[0]?.claim(id, requestOf('next')))?.state).toBe('handled');
   }
 });
 
@@ -305,5 +305,5 @@ test('a handler that takes longer than the pool waits, and than its retention, i
   const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
   await setTimeout(1_800);
   await claim.settle();
-  expect((await store.claim(id, requestOf('copy'))).state).toBe('settled');
+  expect((await store.claim(id, requestOf('copy'))).state).toBe('handled');
 });

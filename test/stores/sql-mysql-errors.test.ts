@@ -73,7 +73,7 @@ describe.each<[string, Wrap]>([
     expect((await other.read(id)).state).toBe('claimed');
     expect(await other.forget(id, 'facts')).toBe(false);
     await claim.settle();
-    expect((await other.claim(id, requestOf('copy'))).state).toBe('settled');
+    expect((await other.claim(id, requestOf('copy'))).state).toBe('handled');
     expect(await select(database.admin, `SELECT event FROM transfer_callbacks WHERE id = '${id}'`)).toEqual([
       { event: Buffer.from('') },
     ]);
@@ -93,7 +93,7 @@ test.each<[string, Wrap]>([
   ['that is no deadlock', (error) => error],
   ['that is nothing', () => undefined],
   ['with a code of the system', () => Object.assign(new Error('socket'), { errno: -104, code: 'ECONNRESET' })],
-])('an error %s ends no transaction, and a handler that swallows it is settled', async (_what, wrap) => {
+])('an error %s ends no transaction, and a handler that swallows it is handled', async (_what, wrap) => {
   const id = crypto.randomUUID();
   const claim = await claimFree(storeThatWraps(wrap), {}, id);
   await claim.tx.query('SELECT * FROM not_there').catch(() => undefined);
@@ -101,7 +101,7 @@ test.each<[string, Wrap]>([
   await claim.settle();
   expect([await database.transaction.count(id), (await mysqlStore(database.admin).read(id)).state]).toEqual([
     1,
-    'settled',
+    'handled',
   ]);
 });
 

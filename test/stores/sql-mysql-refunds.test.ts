@@ -45,7 +45,7 @@ test('a refund is read as claimed while it is, and not while its transfer alone 
   expect(await store.read(id, 'reversal')).toEqual({ state: 'free' });
   await transfer.settle();
   const refund = await claim(id, 'reversal');
-  expect(await store.read(id)).toMatchObject({ state: 'settled' });
+  expect(await store.read(id)).toMatchObject({ state: 'handled' });
   expect(await store.read(id, 'reversal')).toMatchObject({ state: 'claimed' });
   // What commits early leaves a row that nobody has locked.
   await refund.tx.query('CREATE TABLE IF NOT EXISTS early_refund (name varchar(9))');
@@ -69,7 +69,7 @@ test('prune tries once more after a deadlock, and rejects if it is one again', a
     transaction: () => Promise.reject(new Error('not used')),
   });
   const insert = () =>
-    pool.query(`INSERT INTO transfer_callbacks (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
+    pool.query(`INSERT INTO transfer_callbacks (id, token, event, external_id, fingerprint, claimed_at, handled_at, expires_at)
       VALUES ('${crypto.randomUUID()}', '', '', '', 'facts', 1, 1, 2)`);
   await insert();
   expect(await store.prune({ olderThanMs: 90_001 })).toBe(1);

@@ -49,13 +49,13 @@ test('a pool without autocommit is refused with a sentence, and a pool in which 
 });
 
 test.each([{ rowsAsArray: true }, { nestTables: true }, { typeCast: false }])(
-  'through a pool with %j a copy is settled, and the record is read',
+  'through a pool with %j a copy is handled, and the record is read',
   async (options) => {
     const store = mysqlStore(connect(options));
     const id = crypto.randomUUID();
     await (await claimFree(store, {}, id)).settle();
-    expect((await store.claim(id, requestOf('copy'))).state).toBe('settled');
-    expect((await store.read(id)).state).toBe('settled');
+    expect((await store.claim(id, requestOf('copy'))).state).toBe('handled');
+    expect((await store.read(id)).state).toBe('handled');
   },
 );
 
@@ -72,18 +72,18 @@ test('the option `schema` serves a pool without a database, and a handler that s
   await claim.tx.query('USE elsewhere');
   expect((await other.claim(id, requestOf('copy'))).state).toBe('in_progress');
   await claim.settle();
-  expect((await other.claim(id, requestOf('copy'))).state).toBe('settled');
+  expect((await other.claim(id, requestOf('copy'))).state).toBe('handled');
   await database.expectRestored(pool);
 });
 
-test('a role that may only read sees records, and a server that is read-only acknowledges what was settled before', async () => {
+test('a role that may only read sees records, and a server that is read-only acknowledges what was handled before', async () => {
   const id = crypto.randomUUID();
   await (await claimFree(mysqlStore(admin), {}, id)).settle();
-  expect((await mysqlStore(connect({ user: 'reader' })).read(id)).state).toBe('settled');
+  expect((await mysqlStore(connect({ user: 'reader' })).read(id)).state).toBe('handled');
   const app = mysqlStore(connect({ user: 'app' }));
   await admin.query('SET GLOBAL read_only = 1');
   try {
-    expect((await app.claim(id, requestOf('copy'))).state).toBe('settled');
+    expect((await app.claim(id, requestOf('copy'))).state).toBe('handled');
     await expect(app.claim(crypto.randomUUID(), requestOf('new'))).rejects.toThrow('read-only');
   } finally {
     await admin.query('SET GLOBAL read_only = 0');
@@ -132,9 +132,9 @@ test('what ends the transaction in the server is refused, also through the conne
 test('a role that may not lock the row reads the record, and a row that is locked by a claim without its lock is claimed', async () => {
   const proxy = await startMysqlProxy(database.url, (text) => (text.includes('NOWAIT') ? 'refuse' : 'pass'));
   onTestFinished(() => proxy.close());
-  const [settled, locked] = [crypto.randomUUID(), crypto.randomUUID()];
-  await (await claimFree(mysqlStore(admin), {}, settled)).settle();
-  expect((await mysqlStore(connect({ uri: proxy.url })).read(settled)).state).toBe('settled');
+  const [handled, locked] = [crypto.randomUUID(), crypto.randomUUID()];
+  await (await claimFree(mysqlStore(admin), {}, handled)).settle();
+  expect((await mysqlStore(connect({ uri: proxy.url })).read(handled)).state).toBe('handled');
 
   await admin.query(`INSERT INTO transfer_callbacks VALUES ('${locked}', 'x', '', '', 'facts', 0, 1, 1)`);
   const other = await connect().getConnection();

@@ -72,7 +72,7 @@ test('of two handlers of one callback only one commits, although its row was com
   await expect(late.settle()).rejects.toMatchObject({ code: 'LEASE_LOST' });
   expect(await late.renew()).toBe(false);
   expect(await transaction.count(id)).toBe(1);
-  expect(await mysqlStore(one).read(id)).toMatchObject({ state: 'settled', delivery: 'another' });
+  expect(await mysqlStore(one).read(id)).toMatchObject({ state: 'handled', delivery: 'another' });
 });
 
 interface Nesting {
@@ -112,7 +112,7 @@ test('a nested transaction that a handler has left running, and that fails, does
   left.catch(() => undefined);
   await claim.settle();
   expect(await transaction.count(id)).toBe(1);
-  expect(await store.read(id)).toMatchObject({ state: 'settled' });
+  expect(await store.read(id)).toMatchObject({ state: 'handled' });
 });
 
 test('a handler whose nested transaction does not end is rolled back', async () => {
@@ -151,7 +151,7 @@ test('a claim is granted although the reply to the beginning of its transaction 
   expect(await transaction.count(id)).toBe(1);
 });
 
-test('a callback whose commit succeeded but whose reply was lost is found settled', async () => {
+test('a callback whose commit succeeded but whose reply was lost is found handled', async () => {
   const { pool, proxy } = await database.connectThroughProxy();
   const id = crypto.randomUUID();
   const store = mysqlStore(pool);
@@ -160,7 +160,7 @@ test('a callback whose commit succeeded but whose reply was lost is found settle
   proxy.lose('reply', 'SET @tc_held');
   expect(await claim.settle()).toEqual({ overlapped: false });
   expect([proxy.lost(), await transaction.count(id)]).toEqual([1, 1]);
-  expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
+  expect((await store.claim(id, requestOf('b'))).state).toBe('handled');
 });
 
 test('prune deletes old records in batches, and keeps the others', async () => {
@@ -170,5 +170,5 @@ test('prune deletes old records in batches, and keeps the others', async () => {
   const id = crypto.randomUUID();
   await (await claimFree(store, {}, id)).settle();
   expect(await store.prune({ olderThanMs: 90_001 })).toBe(2_500);
-  expect((await store.read(id)).state).toBe('settled');
+  expect((await store.read(id)).state).toBe('handled');
 });

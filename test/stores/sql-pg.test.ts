@@ -46,13 +46,13 @@ test('the writes of a handler and the record are committed together', async () =
       external_id: externalId,
       fingerprint: `["SUCCESS",15000,"XAF","${externalId}"]`,
       claimed_at: expect.any(String) as string,
-      settled_at: expect.any(String) as string,
+      handled_at: expect.any(String) as string,
       expires_at: expect.any(String) as string,
     },
   ]);
   const [row] = rows as Record<string, string>[];
   // `retentionMs`, and what a handler may take, so that no statement must correct it when the handler has succeeded.
-  expect(Number(row?.expires_at) - Number(row?.settled_at)).toBe(604_800_000 + 6 * 20_000 + 15_000);
+  expect(Number(row?.expires_at) - Number(row?.handled_at)).toBe(604_800_000 + 6 * 20_000 + 15_000);
   expect((await receiver.receive(callback)).outcome).toBe('duplicate');
   expect((await receiver.receive(transferFailed({ id, externalId }))).outcome).toBe('conflict');
   expect(await bookings(id)).toEqual(['SUCCESS']);
@@ -187,7 +187,7 @@ test('a handler may undo a part by SAVEPOINT and ROLLBACK TO, and run blocks wit
   expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
-test('a callback whose commit succeeded but whose reply was lost is found settled', async () => {
+test('a callback whose commit succeeded but whose reply was lost is found handled', async () => {
   const { own, proxy } = await poolBehindProxy(server);
   const callback = transferSucceeded();
   proxy.lose('reply', 'claim not held');
@@ -216,7 +216,7 @@ test('a lease that has lapsed is not renewed before the reply to its rollback ha
   expect(await claim.renew()).toBe(false);
 });
 
-test('a claim that has lapsed cannot be settled, and a settle that is sent again resolves as the first one', async () => {
+test('a claim that has lapsed cannot be handled, and a settle that is sent again resolves as the first one', async () => {
   const store = pgStore(pool);
   const id = crypto.randomUUID();
   const lapsed = await claimFree(store, { leaseMs: 100 }, id);
@@ -302,7 +302,7 @@ test('a fresh callback costs two round trips and a duplicate as many, and the cl
   const claim = await claimFree(store, {}, id);
   await claim.settle();
   expect(query).toHaveBeenCalledTimes(2);
-  expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
+  expect((await store.claim(id, requestOf('b'))).state).toBe('handled');
   await vi.waitFor(() => {
     expect(own.idleCount).toBe(1);
   });

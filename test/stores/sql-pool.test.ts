@@ -76,7 +76,7 @@ test('a pool whose connect only returns a promise works', async () => {
   const reply = await store.claim(id, requestOf('a'));
   if (reply.state !== 'claimed') throw new Error(reply.state);
   await reply.claim.settle();
-  expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
+  expect((await store.claim(id, requestOf('b'))).state).toBe('handled');
   const failing = { connect: () => Promise.reject(new Error('no client today')) };
   await expect(pgStore(failing).claim(id, requestOf('a'))).rejects.toThrow('no client today');
 });

@@ -69,7 +69,7 @@ test.each([
     expect((await receiver.receive(callback)).outcome).toBe(outcome);
   }
   expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
-  expect((await pgStore(pool).read(callback.data.id)).state).toBe('settled');
+  expect((await pgStore(pool).read(callback.data.id)).state).toBe('handled');
 });
 
 test('while the table is missing no callback is acknowledged, and each call rejects with its name and the code to write', async () => {
@@ -87,6 +87,18 @@ test('while the table is missing no callback is acknowledged, and each call reje
   await expect(store.read(randomUUID())).rejects.toMatchObject(missing);
   await expect(store.forget(randomUUID(), '')).rejects.toMatchObject(missing);
   await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(missing);
+});
+
+test('a table with the column of an older layout gets no claim, and the error has the statement to run', async () => {
+  const store = pgStore(pool, { table: 'older_layout' });
+  await store.migrate();
+  await pool.query('ALTER TABLE older_layout RENAME COLUMN handled_at TO settled_at');
+  const receiver = receiverOn(pool, {}, { table: 'older_layout' });
+  const outcome = await receiver.receive(transferSucceeded());
+  expect(outcome).toMatchObject({ outcome: 'store_unavailable', error: { code: 'NO_TABLE' } });
+  const [, statement = ''] = /Write `(.+?)`/.exec((outcome as { error: Error }).error.message) ?? [];
+  await pool.query(statement);
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
 });
 
 test('check warns of a COMMIT that does not wait for the disk, and leaves no record that counts', async () => {
@@ -155,7 +167,7 @@ test.each<[string, (type: number) => (value: string) => unknown]>([
   const store = pgStore(own);
   const record = await store.read(id);
   expect(record).toEqual(await pgStore(pool).read(id));
-  expect(record.state === 'settled' && (await store.forget(id, record.fingerprint))).toBe(true);
+  expect(record.state === 'handled' && (await store.forget(id, record.fingerprint))).toBe(true);
 });
 
 test('a role needs rights to the table only, can call migrate once it is there, and is told what it lacks', async () => {
@@ -172,8 +184,8 @@ test('a role needs rights to the table only, can call migrate once it is there, 
   });
 });
 
-test('a server that refuses every write acknowledges what was settled before, and nothing else', async () => {
-  const { data } = await expectTwoDeliveries(pool).then((settled) => transferSucceeded(settled));
+test('a server that refuses every write acknowledges what was handled before, and nothing else', async () => {
+  const { data } = await expectTwoDeliveries(pool).then((handled) => transferSucceeded(handled));
   const readOnly = server.pool({ options: '-c default_transaction_read_only=on' });
   const receiver = receiverOn(readOnly);
   expect((await receiver.receive(transferSucceeded(data))).outcome).toBe('duplicate');
@@ -181,7 +193,7 @@ test('a server that refuses every write acknowledges what was settled before, an
     outcome: 'store_unavailable',
     error: expect.objectContaining({ code: '25006' }) as unknown,
   });
-  expect((await pgStore(readOnly).read(data.id)).state).toBe('settled');
+  expect((await pgStore(readOnly).read(data.id)).state).toBe('handled');
 });
 
 test('connections that are serializable by default claim, settle and forget', async () => {
@@ -209,7 +221,7 @@ test('two calls of prune and twenty claims of what they delete end, and no claim
   expect((await pool.query(`SELECT FROM ${table}`)).rowCount).toBe(20);
 });
 
-test('copies of a settled callback do not hinder each other, back to back or at once, on one pool or on several', async () => {
+test('copies of a handled callback do not hinder each other, back to back or at once, on one pool or on several', async () => {
   const stores = Array.from({ length: 20 }, () => pgStore(pool));
   for (let at = 0; at < 4; at += 1) stores.push(pgStore(server.pool({ max: 1 })));
   const id = randomUUID();
@@ -220,14 +232,14 @@ test('copies of a settled callback do not hinder each other, back to back or at 
     const replies = await Promise.all(stores.map((store, at) => store.claim(id, requestOf(`${round} ${at}`))));
     states.push(...replies.map(({ state }) => state));
   }
-  expect(new Set(states)).toEqual(new Set(['settled']));
+  expect(new Set(states)).toEqual(new Set(['handled']));
 });
 
 test('of twenty concurrent claims on an expired record at most one is granted, and none waits for another', async () => {
   const stores = Array.from({ length: 20 }, () => pgStore(pool));
-  for (const settledAt of ['0', 'NULL']) {
+  for (const handledAt of ['0', 'NULL']) {
     const id = randomUUID();
-    await pool.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${settledAt}, 1)`);
+    await pool.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${handledAt}, 1)`);
     const claims = await Promise.all(stores.map((store, index) => store.claim(id, requestOf(String(index)))));
     const granted = claims.filter((reply) => reply.state === 'claimed');
     expect(granted.length).toBeLessThanOrEqual(1);
@@ -236,6 +248,6 @@ test('of twenty concurrent claims on an expired record at most one is granted, a
     // then.
     const claim = granted[0]?.claim ?? (await claimFree(pgStore(pool), {}, id));
     await claim.settle();
-    expect((await pgStore(pool).claim(id, requestOf('next'))).state).toBe('settled');
+    expect((await pgStore(pool).claim(id, requestOf('next'))).state).toBe('handled');
   }
 });

@@ -186,18 +186,18 @@ test('a model of a transaction refuses every query after the handler, and a prom
   const claim = await claimFree(store, {}, id);
   const { tx } = claim;
   await tx.ledger.add(id);
-  const settled = claim.settle();
+  const handled = claim.settle();
   const refused = {
     code: 'TRANSACTION_CONTROL',
     message: expect.stringContaining('the handler has finished') as string,
   };
   await expect((async () => tx.ledger.add(id))()).rejects.toMatchObject(refused);
   expect(await Promise.resolve(tx)).toBe(tx);
-  await settled;
+  await handled;
   expect(await bookings(id)).toHaveLength(1);
 });
 
-test('a settled callback has its writes, although a call of several steps that its handler has left running fails', async () => {
+test('a handled callback has its writes, although a call of several steps that its handler has left running fails', async () => {
   const id = crypto.randomUUID();
   const store = libraryStore((client, sql) => client.query(sql));
   const claim = await claimFree(store, {}, id);
@@ -207,7 +207,7 @@ test('a settled callback has its writes, although a call of several steps that i
   await claim.settle();
   await expect(left).rejects.toThrow('division by zero');
   expect(await bookings(id)).toHaveLength(1);
-  expect((await store.read(id)).state).toBe('settled');
+  expect((await store.read(id)).state).toBe('handled');
 });
 
 type Operation = (operation: { args: unknown; query: (args: unknown) => Promise<unknown> }) => Promise<unknown>;
@@ -277,7 +277,7 @@ test('prismaStore gives Prisma the time of the request for a connection, and no 
 });
 
 // Prisma resolves with it if a query before it has failed, and has not sent the statement.
-test('a callback whose last statement resolves with undefined is not settled', async () => {
+test('a callback whose last statement resolves with undefined is not handled', async () => {
   const id = crypto.randomUUID();
   const store = libraryStore(() => undefined);
   const claim = await claimFree(store, {}, id);

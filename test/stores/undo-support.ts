@@ -62,7 +62,7 @@ export async function expectNothingKept<Tx>(
   // The lock is free when the server has replied to the ROLLBACK.
   const again = await vi.waitUntil(async () => {
     const reply = await store.claim(id, { ...request, token: 'the retry' });
-    expect(reply.state).not.toBe('settled');
+    expect(reply.state).not.toBe('handled');
     return reply.state === 'claimed' && reply.claim;
   });
   await transaction.write(again.tx, id);

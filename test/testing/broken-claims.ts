@@ -54,15 +54,15 @@ export const brokenClaims: readonly BrokenStore[] = [
     says: /the holder was refused its own claim/,
   },
   {
-    fault: 'grants a settled callback to the token that has settled it',
+    fault: 'grants a handled callback to the token that has handled it',
     make: memory(() => {
-      const settled = new Map<string, Claim>();
+      const handled = new Map<string, Claim>();
       return {
         granted: (claim, key, { token }) => ({
-          settle: () => claim.settle().finally(() => settled.set(key + token, claim)),
+          settle: () => claim.settle().finally(() => handled.set(key + token, claim)),
         }),
         claim(reply, key, { token }) {
-          const claim = settled.get(key + token);
+          const claim = handled.get(key + token);
           return claim ? { state: 'claimed', claim } : reply;
         },
       };
@@ -71,9 +71,9 @@ export const brokenClaims: readonly BrokenStore[] = [
     says: /state: 'claimed'/,
   },
   {
-    fault: 'calls a callback settled that is in progress',
+    fault: 'calls a callback handled that is in progress',
     make: memory(() => ({
-      claim: (reply) => (reply.state === 'in_progress' ? { state: 'settled', fingerprint: '' } : reply),
+      claim: (reply) => (reply.state === 'in_progress' ? { state: 'handled', fingerprint: '' } : reply),
     })),
     caughtBy: [fiftyFree, ownToken],
     says: /in progress/,

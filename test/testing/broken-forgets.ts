@@ -9,7 +9,7 @@ export const brokenForgets: readonly BrokenStore[] = [
     make: changed((store) => ({
       async forget(key, fingerprint) {
         const record = await store.read(key);
-        const begins = record.state === 'settled' && record.fingerprint.startsWith(fingerprint);
+        const begins = record.state === 'handled' && record.fingerprint.startsWith(fingerprint);
         return begins && store.forget(key, record.fingerprint);
       },
     })),
@@ -54,7 +54,7 @@ export const brokenForgets: readonly BrokenStore[] = [
     make: changed((store, redis) => ({
       async forget(key, fingerprint) {
         const record = await store.read(key);
-        if (record.state !== 'settled' || record.fingerprint !== fingerprint) return false;
+        if (record.state !== 'handled' || record.fingerprint !== fingerprint) return false;
         await redis.del(keyFor(key));
         return true;
       },
@@ -63,7 +63,7 @@ export const brokenForgets: readonly BrokenStore[] = [
     says: /50 of 50 concurrent calls of `forget` resolved with true/,
   },
   {
-    fault: 'hides a settled record in place of forgetting it',
+    fault: 'hides a handled record in place of forgetting it',
     make(redis) {
       const hidden = new Set<string>();
       return changed((store) => ({
@@ -76,7 +76,7 @@ export const brokenForgets: readonly BrokenStore[] = [
       }))(redis);
     },
     caughtBy: [forgetsOne],
-    says: /a free callback was not granted: it is settled/,
+    says: /a free callback was not granted: it is handled/,
   },
   {
     fault: 'drops a success that comes after a forget',

@@ -7,7 +7,7 @@ import {
   lateRelease,
   lateRenewal,
   lostSuccess,
-  readSettled,
+  readHandled,
 } from './check-titles.js';
 
 /** A store that keeps in one process what all must know. Only a second object on the same data shows its fault. */
@@ -53,9 +53,9 @@ function makeObject(claims: CallbackStore, successes: Required<Omit<CallbackStor
     },
     async claim(reply, key) {
       const record = await successes.read(key);
-      if (record.state !== 'settled') return reply;
+      if (record.state !== 'handled') return reply;
       if (reply.state === 'claimed') await reply.claim.release();
-      return { state: 'settled', fingerprint: record.fingerprint };
+      return { state: 'handled', fingerprint: record.fingerprint };
     },
   });
 }
@@ -112,7 +112,7 @@ export const brokenPairs: readonly BrokenPair[] = [
       };
       return [makeObject(), makeObject()];
     },
-    caughtBy: [readSettled],
-    says: /a settled callback is free/,
+    caughtBy: [readHandled],
+    says: /a handled callback is free/,
   },
 ];

@@ -1,5 +1,5 @@
 import type { StoreRecord } from 'transfer-callbacks';
-import { readClaimed, readFree, readHarmless, readSettled } from './check-titles.js';
+import { readClaimed, readFree, readHarmless, readHandled } from './check-titles.js';
 import { changed, keyFor, type BrokenStore } from './changed-stores.js';
 
 /** A store that reads right and shows something else. */
@@ -9,16 +9,16 @@ const showing = (show: (record: StoreRecord, key: string) => StoreRecord) =>
 /** Stores whose `read` is wrong, or does more than read. */
 export const brokenReads: readonly BrokenStore[] = [
   {
-    fault: 'reads a settled record after it has expired',
+    fault: 'reads a handled record after it has expired',
     make(redis) {
       const seen = new Map<string, StoreRecord>();
       return showing((record, key) => {
-        if (record.state === 'settled') seen.set(key, record);
+        if (record.state === 'handled') seen.set(key, record);
         return seen.get(key) ?? record;
       })(redis);
     },
     caughtBy: [readFree],
-    says: /a settled record of \d+ ms has ended, and the callback is not free but settled/,
+    says: /a handled record of \d+ ms has ended, and the callback is not free but handled/,
   },
   {
     fault: 'reads a lease that has lapsed',
@@ -98,37 +98,37 @@ export const brokenReads: readonly BrokenStore[] = [
     says: /`by` is empty/,
   },
   {
-    fault: 'reads a settled callback as free',
-    make: showing((record) => (record.state === 'settled' ? { state: 'free' } : record)),
-    caughtBy: [readSettled],
-    says: /a settled callback is free/,
+    fault: 'reads a handled callback as free',
+    make: showing((record) => (record.state === 'handled' ? { state: 'free' } : record)),
+    caughtBy: [readHandled],
+    says: /a handled callback is free/,
   },
   {
     fault: 'cuts the fingerprint that it shows',
     make: showing((record) =>
-      record.state === 'settled' ? { ...record, fingerprint: record.fingerprint.slice(0, 20) } : record,
+      record.state === 'handled' ? { ...record, fingerprint: record.fingerprint.slice(0, 20) } : record,
     ),
-    caughtBy: [readSettled],
+    caughtBy: [readHandled],
     says: /`fingerprint` is not that of the claim/,
   },
   {
     fault: 'shows a time that is none',
-    make: showing((record) => (record.state === 'settled' ? { ...record, settledAt: new Date(NaN) } : record)),
-    caughtBy: [readSettled],
-    says: /`settledAt` is no time/,
+    make: showing((record) => (record.state === 'handled' ? { ...record, handledAt: new Date(NaN) } : record)),
+    caughtBy: [readHandled],
+    says: /`handledAt` is no time/,
   },
   {
     fault: 'shows the expiry as the time of settling',
     make: showing((record) =>
-      record.state === 'settled' && record.expiresAt ? { ...record, settledAt: record.expiresAt } : record,
+      record.state === 'handled' && record.expiresAt ? { ...record, handledAt: record.expiresAt } : record,
     ),
-    caughtBy: [readSettled],
-    says: /`settledAt` is .*, not between/,
+    caughtBy: [readHandled],
+    says: /`handledAt` is .*, not between/,
   },
   {
     fault: 'shows the time of settling as the expiry',
-    make: showing((record) => (record.state === 'settled' ? { ...record, expiresAt: new Date() } : record)),
-    caughtBy: [readSettled],
+    make: showing((record) => (record.state === 'handled' ? { ...record, expiresAt: new Date() } : record)),
+    caughtBy: [readHandled],
     says: /`expiresAt` is .*, not between/,
   },
   {

@@ -63,24 +63,24 @@ export const brokenRecords: readonly BrokenStore[] = [
     says: /a claim was rejected with .*: invalid byte sequence/,
   },
   {
-    fault: 'restarts the retention of a settled record with each claim',
+    fault: 'restarts the retention of a handled record with each claim',
     make: memory(() => {
-      const settled = new Map<string, Claim>();
+      const handled = new Map<string, Claim>();
       return {
-        granted: (claim, key) => ({ settle: () => claim.settle().finally(() => settled.set(key, claim)) }),
+        granted: (claim, key) => ({ settle: () => claim.settle().finally(() => handled.set(key, claim)) }),
         async claim(reply, key) {
-          if (reply.state === 'settled') await settled.get(key)?.settle();
+          if (reply.state === 'handled') await handled.get(key)?.settle();
           return reply;
         },
       };
     }),
     caughtBy: [retention],
-    says: /a settled record of \d+ ms never ended/,
+    says: /a handled record of \d+ ms never ended/,
   },
   {
     fault: 'keeps a hundred records',
     make: () => memoryStore({ maxEntries: 100 }),
     caughtBy: [manyRecords],
-    says: /a settled record was forgotten when 150 others were settled/,
+    says: /a handled record was forgotten when 150 others were handled/,
   },
 ];

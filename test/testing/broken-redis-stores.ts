@@ -71,23 +71,23 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     fault: 'settles with KEEPTTL, so that the record ends with the lease',
     make: onRedis(() => ({ settle: (redis, { key, value }) => redis.call('SET', key, value, 'KEEPTTL', 'GET') })),
     caughtBy: [outlasts],
-    says: /a settled record was forgotten before its retention had passed/,
+    says: /a handled record was forgotten before its retention had passed/,
   },
   {
-    fault: 'shortens a settled record with a claim that it refuses',
+    fault: 'shortens a handled record with a claim that it refuses',
     make: onRedis(() => ({
       async claim(redis, { key, value, ms }) {
         const reply = await redis.call('SET', key, value, 'PX', ms, 'NX');
-        const settled = (await redis.get(key))?.startsWith('settled') === true;
-        if (settled) await redis.pexpire(key, Math.min(ms, await redis.pttl(key)));
+        const handled = (await redis.get(key))?.startsWith('handled') === true;
+        if (handled) await redis.pexpire(key, Math.min(ms, await redis.pttl(key)));
         return reply;
       },
     })),
     caughtBy: [outlasts],
-    says: /a settled record was forgotten before its retention had passed/,
+    says: /a handled record was forgotten before its retention had passed/,
   },
   {
-    fault: 'shortens a settled record with a renewal that it refuses',
+    fault: 'shortens a handled record with a renewal that it refuses',
     make: onRedis(() => ({
       async renew(redis, { key, value, ms }) {
         await redis.call('PEXPIRE', key, ms);
@@ -95,7 +95,7 @@ export const brokenRedisStores: readonly BrokenStore[] = [
       },
     })),
     caughtBy: [outlasts],
-    says: /a settled record was forgotten before its retention had passed/,
+    says: /a handled record was forgotten before its retention had passed/,
   },
   {
     fault: 'counts retention from the claim',
@@ -113,7 +113,7 @@ export const brokenRedisStores: readonly BrokenStore[] = [
       };
     }),
     caughtBy: [retention],
-    says: /a settled record of \d+ ms lasted only/,
+    says: /a handled record of \d+ ms lasted only/,
   },
   {
     fault: 'settles without PX',
@@ -136,14 +136,14 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     says: /release/,
   },
   {
-    fault: 'deletes a settled record with a release, but no claim of another',
+    fault: 'deletes a handled record with a release, but no claim of another',
     make: onRedis(() => ({
       async release(redis, { key, value }) {
         const found = await redis.get(key);
-        return found === value || found?.startsWith('settled') === true ? redis.call('DEL', key) : 0;
+        return found === value || found?.startsWith('handled') === true ? redis.call('DEL', key) : 0;
       },
     })),
     caughtBy: [lateRelease, ownRelease, lateSuccess],
-    says: /settle/,
+    says: /handled|the success of another/,
   },
 ];

@@ -83,7 +83,7 @@ export const brokenRefunds: readonly BrokenStore[] = [
     fault: 'ignores which record is claimed',
     make: changed((store) => ({ claim: (key, request) => store.claim(key, { ...request, record: undefined }) })),
     caughtBy: [refundApart],
-    says: /the refund of a settled transfer is settled, not free/,
+    says: /the refund of a handled transfer is handled, not free/,
   },
   {
     fault: 'claims the transfer with its refund',
@@ -98,7 +98,7 @@ export const brokenRefunds: readonly BrokenStore[] = [
       };
     },
     caughtBy: [refundReleased],
-    says: /the claim of a refund has settled its transfer/,
+    says: /the claim of a refund has handled its transfer/,
   },
   {
     fault: 'reads the transfer in place of its refund',
@@ -119,7 +119,7 @@ export const brokenRefunds: readonly BrokenStore[] = [
     says: /while both records are held, a claim of reversal is claimed/,
   },
   {
-    fault: 'ignores the settled refund where both records are claimed',
+    fault: 'ignores the handled refund where both records are claimed',
     make: claimingOne,
     caughtBy: [transferSettledFirst, refundSettledFirst],
     says: /facts of|claimed/,
@@ -152,6 +152,6 @@ export const brokenRefunds: readonly BrokenStore[] = [
     fault: 'keeps the record of a refund longer than it was asked to',
     make: () => claimingBoth({ both: (request) => ({ refund: { ...request, retentionMs: 600_000 } }) }),
     caughtBy: [bothEnded],
-    says: /a settled record of \d+ ms never ended/,
+    says: /a handled record of \d+ ms never ended/,
   },
 ];

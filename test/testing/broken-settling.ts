@@ -1,5 +1,5 @@
 import { memory, type BrokenStore } from './changed-stores.js';
-import { outlasts, ownToken, everyToken, settledTwice, lateSuccess, lostSuccess } from './check-titles.js';
+import { outlasts, ownToken, everyToken, recordedTwice, lateSuccess, lostSuccess } from './check-titles.js';
 
 /** Stores that record a success wrongly, or report it wrongly. */
 export const brokenSettling: readonly BrokenStore[] = [
@@ -7,16 +7,16 @@ export const brokenSettling: readonly BrokenStore[] = [
     fault: 'replies with the fingerprint of the claim',
     make: memory(() => ({
       claim: (reply, _key, request) =>
-        reply.state === 'settled' ? { ...reply, fingerprint: request.fingerprint } : reply,
+        reply.state === 'handled' ? { ...reply, fingerprint: request.fingerprint } : reply,
     })),
     caughtBy: [everyToken],
     says: /other facts/,
   },
   {
-    fault: 'forgets a settled record after a second',
+    fault: 'forgets a handled record after a second',
     make: memory(() => ({ request: (request) => ({ ...request, retentionMs: Math.min(request.retentionMs, 1_000) }) })),
     caughtBy: [outlasts],
-    says: /a settled record was forgotten before its retention had passed/,
+    says: /a handled record was forgotten before its retention had passed/,
   },
   {
     fault: 'drops a success that comes late',
@@ -41,24 +41,24 @@ export const brokenSettling: readonly BrokenStore[] = [
     make: memory(() => ({
       granted: (claim) => ({ settle: async () => ({ ...(await claim.settle()), overlapped: true }) }),
     })),
-    caughtBy: [everyToken, settledTwice, ownToken],
+    caughtBy: [everyToken, recordedTwice, ownToken],
     says: /overlapped: false/,
   },
   {
     fault: 'reports an overlap when it settles again',
     make: memory(() => ({
       granted(claim) {
-        let settled = false;
+        let handled = false;
         return {
           async settle() {
-            const again = settled;
-            settled = true;
+            const again = handled;
+            handled = true;
             return { overlapped: (await claim.settle()).overlapped || again };
           },
         };
       },
     })),
-    caughtBy: [settledTwice],
+    caughtBy: [recordedTwice],
     says: /overlapped: false/,
   },
 ];

@@ -75,16 +75,16 @@ export function transactionStore(pool: Pool, change: Change = () => ({})): Callb
 }
 
 function toLease(tx: Tx, { claim, end, requireTransaction }: Parts): Claim<Tx> {
-  let isSettled = false;
+  let isHandled = false;
   return {
     tx,
     renew: () => claim.renew(),
     async settle() {
-      if (isSettled) return { overlapped: false };
+      if (isHandled) return { overlapped: false };
       if (!(await claim.renew())) throw new Error('Another delivery has taken the callback over.');
       await requireTransaction();
       await end('COMMIT');
-      isSettled = true;
+      isHandled = true;
       return claim.settle();
     },
     async release() {
@@ -100,7 +100,7 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
     fault: 'forgets to commit',
     change: ({ claim, end }) => ({ settle: () => end('ROLLBACK').then(() => claim.settle()) }),
     caughtBy: [writeKept],
-    says: /a claim was settled, and the write of its handler is not there/,
+    says: /a claim was handled, and the write of its handler is not there/,
   },
   {
     fault: 'commits when it releases',
@@ -112,7 +112,7 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
     fault: 'gives the handler a client that takes queries after the end of the claim',
     change: ({ client }) => ({ tx: client }),
     caughtBy: [writeKept, writeLeft],
-    says: /`tx` has written after its claim was (settled|released)/,
+    says: /`tx` has written after its claim was (handled|released)/,
   },
   {
     fault: 'lets a late holder commit',
@@ -143,7 +143,7 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
       },
     }),
     caughtBy: [rolledBack],
-    says: /a claim was settled, and the write of its handler is not there/,
+    says: /a claim was handled, and the write of its handler is not there/,
   },
   {
     fault: 'refuses a ROLLBACK of the handler, and commits before it refuses to settle',

@@ -88,8 +88,8 @@ function laconic(store: Required<Omit<CallbackStore, 'check'>>): CallbackStore {
     ...store,
     async read(key, name) {
       const record = await store.read(key, name);
-      return record.state === 'settled'
-        ? { state: 'settled', fingerprint: record.fingerprint }
+      return record.state === 'handled'
+        ? { state: 'handled', fingerprint: record.fingerprint }
         : { state: record.state };
     },
   };

@@ -102,7 +102,7 @@ const forgetful = {
   claim: () =>
     Promise.resolve({ state: 'claimed' as const, claim: { tx: undefined, renew: () => Promise.resolve(true) } }),
 };
-// @ts-expect-error -- a lease that cannot be settled or released.
+// @ts-expect-error -- a lease that cannot be handled or released.
 transferCallbackReceiver({ store: forgetful, onSuccess, onFailed });
 // @ts-expect-error -- a claim is one of three, and `locked` is none of them.
 export const locking: CallbackStore = { claim: () => Promise.resolve({ state: 'locked' }) };

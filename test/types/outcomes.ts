@@ -30,7 +30,7 @@ if (outcome.outcome === 'processed') {
   expectTypeOf(outcome.waitedMs).toEqualTypeOf<number>();
 }
 if (outcome.outcome === 'conflict') {
-  expectTypeOf(outcome.settled).toEqualTypeOf<TransferCallbackFacts | undefined>();
+  expectTypeOf(outcome.recorded).toEqualTypeOf<TransferCallbackFacts | undefined>();
   expectTypeOf(outcome.received).toEqualTypeOf<TransferCallbackFacts | undefined>();
   expectTypeOf(outcome.id).toEqualTypeOf<string>();
 }

@@ -88,7 +88,7 @@ function adviseMissed(
   { record, retentionMs }: Findings,
 ): Advice {
   // The record of the success is there, so that of its reversal, which is younger, cannot have expired.
-  const isReversal = record.state === 'settled';
+  const isReversal = record.state === 'handled';
   const reconcile = `Reconcile it now, or leave it to the next reconciliation${isReversal ? ' of `paid`' : ''}.`;
   const lost = 'the store may have lost records (flush, eviction, failover, another prefix)';
   const look = 'The log shows whether callbacks came, and why they failed: search the id.';
@@ -132,7 +132,7 @@ const handledUnreadably: Readonly<Advice> = {
 };
 
 function adviseUndecided(service: ServiceReading, record: RecordReading): Advice {
-  const isHandled = record.state !== 'unread' && [record.state, record.reversal?.state].includes('settled');
+  const isHandled = record.state !== 'unread' && [record.state, record.reversal?.state].includes('handled');
   if (isHandled && service.state !== 'unread') {
     return service.state === 'unknown' ? handledUnknown : handledUnreadably;
   }

@@ -50,10 +50,10 @@ interface Inspection<V extends TransferVerdict, S extends ServiceReading['state'
 export type TransferInspection =
   | Inspection<'open', 'open', 'free'>
   | Inspection<'in_progress', ServiceReading['state'], Exclude<RecordReading['state'], 'unread'>>
-  | Inspection<'handled', 'final', 'free' | 'settled'>
-  | Inspection<'missed', 'final', 'free' | 'settled'>
-  | Inspection<'conflict', 'final', 'free' | 'settled'>
-  | Inspection<'unfounded', 'open', 'free' | 'settled'>
+  | Inspection<'handled', 'final', 'free' | 'handled'>
+  | Inspection<'missed', 'final', 'free' | 'handled'>
+  | Inspection<'conflict', 'final', 'free' | 'handled'>
+  | Inspection<'unfounded', 'open', 'free' | 'handled'>
   | Inspection<'unknown', 'unknown', 'free'>
   | Inspection<'undecided', ServiceReading['state'], RecordReading['state']>;
 

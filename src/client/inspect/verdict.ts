@@ -63,10 +63,10 @@ export type TransferVerdict =
   | 'undecided';
 
 /**
- * `same` and `other`: settled with the facts that the service gives, or with other ones. `before`: settled as the
+ * `same` and `other`: handled with the facts that the service gives, or with other ones. `before`: handled as the
  * success that the service has reversed since.
  */
-type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other' | 'before';
+type RecordColumn = Exclude<RecordReading['state'], 'handled'> | 'same' | 'other' | 'before';
 
 /** The verdict for every pair of readings. Only a final transfer has facts to compare. */
 // prettier-ignore
@@ -88,11 +88,11 @@ function toColumn(record: RecordReading, facts: Facts): RecordColumn {
   if (record.state === 'unread') return 'unread';
   const records = [record, record.reversal].filter((each) => each !== undefined);
   if (records.some(({ state }) => state === 'claimed')) return 'claimed';
-  const settled = records.filter((each) => each.state === 'settled').map((each) => parseFingerprint(each.fingerprint));
-  if (settled.length === 0) return 'free';
-  const known = settled.filter((each) => each !== undefined);
+  const handled = records.filter((each) => each.state === 'handled').map((each) => parseFingerprint(each.fingerprint));
+  if (handled.length === 0) return 'free';
+  const known = handled.filter((each) => each !== undefined);
   // Written by another version, or by a store of your own.
-  if (known.length < settled.length) return 'unread';
+  if (known.length < handled.length) return 'unread';
   return known.every((each) => isSameMoney(facts, each)) ? compareStatus(facts.status, known) : 'other';
 }
 
@@ -100,20 +100,20 @@ function toColumn(record: RecordReading, facts: Facts): RecordColumn {
  * The shape of a response is not documented (service §4.2), and another service's callback may have no amount: a fact
  * that is missing contradicts nothing.
  */
-function isSameMoney(facts: Facts, settled: TransferCallbackFacts): boolean {
+function isSameMoney(facts: Facts, handled: TransferCallbackFacts): boolean {
   return (['amount', 'currency', 'externalId'] as const).every(
     (name) =>
       facts[name] === undefined ||
-      (settled[name] === undefined && name !== 'externalId') ||
-      facts[name] === settled[name] ||
-      (name === 'amount' && isSameAmount(facts.amount, settled.amount)),
+      (handled[name] === undefined && name !== 'externalId') ||
+      facts[name] === handled[name] ||
+      (name === 'amount' && isSameAmount(facts.amount, handled.amount)),
   );
 }
 
 /** Compares the status that the service gives with those of the records of the transfer and of its reversal. */
-function compareStatus(status: unknown, settled: readonly TransferCallbackFacts[]): RecordColumn {
+function compareStatus(status: unknown, handled: readonly TransferCallbackFacts[]): RecordColumn {
   if (status === undefined) return 'same';
-  const statuses = settled.map((each) => each.status);
+  const statuses = handled.map((each) => each.status);
   if (status === 'SUCCESS') return statuses.every((each) => each === 'SUCCESS') ? 'same' : 'other';
   // A failure and a reversal both give the money back, and only one of them is handled.
   if (statuses.some((each) => each === 'FAILED' || each === 'REVERSED')) return 'same';

@@ -52,9 +52,9 @@ export function describeUnhandled(ended: Unhandled): { error: TransferClientErro
     return { outcome, issues, error: notHandled(`: ${describeIssues(issues)}`) };
   }
   if (outcome === 'conflict') {
-    const { settled, received } = ended;
-    const why = `: handled before with ${JSON.stringify(settled)}, now ${JSON.stringify(received)}`;
-    return { outcome, settled, received, error: notHandled(why) };
+    const { recorded, received } = ended;
+    const why = `: handled before with ${JSON.stringify(recorded)}, now ${JSON.stringify(received)}`;
+    return { outcome, recorded, received, error: notHandled(why) };
   }
   return { outcome, error: notHandled(cause === undefined ? '' : `: ${messageOf(cause)}`) };
 }

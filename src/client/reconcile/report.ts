@@ -64,7 +64,7 @@ export interface NotHandled {
   /** What is wrong with the transaction, if it is `invalid`. */
   issues: readonly Issue[];
   /** The facts that were handled before, if they are in `conflict`. */
-  settled: Conflict['settled'];
+  recorded: Conflict['recorded'];
   /** The facts that the service gives now, if they are in `conflict`. */
   received: Conflict['received'];
 }

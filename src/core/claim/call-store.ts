@@ -1,4 +1,4 @@
-import { hasMethods } from '../../lib/checks.js';
+import { describeState, hasMethods } from '../../lib/checks.js';
 import { callWithin, graceMs } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js';
@@ -69,10 +69,11 @@ function lateError(ms: number): TransferCallbackError {
 function requireReply<Tx>(reply: ClaimReply<Tx>): ClaimReply<Tx> {
   const given = reply as unknown as Record<string, unknown> | null | undefined;
   if (given?.state === 'in_progress') return reply;
-  if (given?.state === 'settled' && typeof given.fingerprint === 'string') return reply;
+  if (given?.state === 'handled' && typeof given.fingerprint === 'string') return reply;
   if (given?.state === 'claimed' && hasMethods(given.claim, 'renew', 'settle', 'release')) return reply;
   throw new TransferCallbackError(
     'STORE_REPLY_UNEXPECTED',
-    'Expected `store.claim` to resolve with `claimed` and its claim, with `in_progress`, or with `settled` and its fingerprint.',
+    'Expected `store.claim` to resolve with `claimed` and its claim, with `in_progress`, or with `handled` and its ' +
+      `fingerprint, got ${describeState(reply)}.`,
   );
 }

@@ -26,7 +26,7 @@ export function claimCallback<Tx>(
  * | the record of the transfer | claimed is                                                        |
  * | -------------------------- | ----------------------------------------------------------------- |
  * | free                       | the record of the transfer, and that of its refund                |
- * | settled with a success     | the record of its refund, if this is the reversal of that success |
+ * | handled with a success     | the record of its refund, if this is the reversal of that success |
  *
  * The record of the refund outlives a success that expires, is forgotten, or is recorded late over a refund.
  */
@@ -39,7 +39,7 @@ async function claimBoth<Tx>(
 ): Promise<ClaimReply<Tx>> {
   const beganAt = performance.now();
   const both = await claimRecord(store, callback, request, rules);
-  if (both.state !== 'settled' || !isReversalOf(both.fingerprint, request.fingerprint)) return both;
+  if (both.state !== 'handled' || !isReversalOf(both.fingerprint, request.fingerprint)) return both;
   const { timeoutMs } = request;
   const queueMs = Math.max(timeoutMs, Math.ceil(request.queueMs - (performance.now() - beganAt)));
   return claimRecord(store, callback, { ...request, record: 'reversal', queueMs }, rules);
@@ -61,7 +61,7 @@ async function claimOneAfterTheOther<Tx>(
     },
   );
   if (transfer.state === 'claimed') return { state: 'claimed', claim: toPair(transfer.claim, refund.claim) };
-  if (transfer.state === 'settled' && isReversalOf(transfer.fingerprint, request.fingerprint)) return refund;
+  if (transfer.state === 'handled' && isReversalOf(transfer.fingerprint, request.fingerprint)) return refund;
   // If this fails, the delivery ends: a late release would free its next claim, which has the same token.
   await release(refund.claim, callback.id, request);
   return transfer;

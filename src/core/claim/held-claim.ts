@@ -160,7 +160,7 @@ export class HeldClaim<Tx> implements Work {
 
   /** Tells the deliveries that wait. They do not ask the store, which may not have recorded the success yet. */
   #succeed(): void {
-    if (this.#hasTurn) this.#line.tell({ state: 'settled', fingerprint: this.#request.fingerprint });
+    if (this.#hasTurn) this.#line.tell({ state: 'handled', fingerprint: this.#request.fingerprint });
   }
 
   /** Lets the next delivery ask the store, once the claim is free or no longer this delivery's. */

@@ -3,7 +3,7 @@ import type { PassingEntries } from '../../lib/passing-entries.js';
 
 /** What ends the wait of all deliveries of a line. */
 export type LineEnd =
-  | { state: 'settled'; fingerprint: string }
+  | { state: 'handled'; fingerprint: string }
   | { state: 'in_progress' }
   | { state: 'unavailable'; error: unknown }
   | { state: 'closing' };

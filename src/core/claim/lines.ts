@@ -12,7 +12,7 @@ import type { ClaimParts } from './parts.js';
 
 /**
  * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds,
- * the result is `settled`; if it fails, the waiting delivery claims. Deliveries of one callback in one process share a
+ * the result is `handled`; if it fails, the waiting delivery claims. Deliveries of one callback in one process share a
  * line: a thousand copies cost the store as much as one, and all get the handler's result as soon as it succeeds.
  */
 export class Lines<Tx> {
@@ -64,7 +64,7 @@ export class Lines<Tx> {
       return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, record, line, waitEndsAt) : leave(line);
     }
     // A failure has learned of the success that this reverses.
-    const isReversal = result.state === 'settled' && isReversalOf(result.fingerprint, delivery.fingerprint);
+    const isReversal = result.state === 'handled' && isReversalOf(result.fingerprint, delivery.fingerprint);
     return isReversal ? this.#claim(delivery, record, waitEndsAt) : result;
   }
 
@@ -88,7 +88,7 @@ export class Lines<Tx> {
       } catch (error) {
         return line.end({ state: 'unavailable', error: toReason(error) });
       }
-      if (reply.state === 'settled') return line.end(reply);
+      if (reply.state === 'handled') return line.end(reply);
       if (reply.state === 'claimed') {
         line.endAsking();
         return this.#keepOrRelease(new HeldClaim(reply.claim, request, line, this.#parts));

@@ -6,7 +6,7 @@ import type { StoreRecord } from '../../core/store.js';
 /** What the key of a callback holds. */
 type RedisRecord =
   | { readonly state: 'claimed'; readonly token: string }
-  | { readonly state: 'settled'; readonly token: string; readonly fingerprint: string };
+  | { readonly state: 'handled'; readonly token: string; readonly fingerprint: string };
 
 /** Renders the record of a delivery that holds its callback. */
 export function renderClaimed(token: string): string {
@@ -14,8 +14,8 @@ export function renderClaimed(token: string): string {
 }
 
 /** Renders the record of a callback whose handler has succeeded. */
-export function renderSettled(token: string, fingerprint: string): string {
-  return `settled ${token} ${fingerprint}`;
+export function renderHandled(token: string, fingerprint: string): string {
+  return `handled ${token} ${fingerprint}`;
 }
 
 /** Parses what a key holds. Throws STORE_RECORD_UNREADABLE. */
@@ -23,7 +23,7 @@ export function parseRecord(key: string, value: unknown): RedisRecord {
   const [state, token, ...facts] = String(value).split(' ');
   if (token !== undefined) {
     if (state === 'claimed') return { state, token };
-    if (state === 'settled' && facts.length > 0) return { state, token, fingerprint: facts.join(' ') };
+    if (state === 'handled' && facts.length > 0) return { state, token, fingerprint: facts.join(' ') };
   }
   throw new TransferCallbackError(
     'STORE_RECORD_UNREADABLE',
@@ -54,11 +54,11 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
     };
   }
   return {
-    state: 'settled',
+    state: 'handled',
     fingerprint: record.fingerprint,
     delivery: record.token,
-    // The record has no time. The delivery came in before it was settled.
-    ...(holder.since && { settledAt: holder.since }),
+    // The record has no time. The delivery came in before it was handled.
+    ...(holder.since && { handledAt: holder.since }),
     ...(leftMs >= 0 && { expiresAt: new Date(Date.now() + leftMs) }),
   };
 }

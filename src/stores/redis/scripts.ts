@@ -40,7 +40,7 @@ local left = redis.pcall('PTTL', KEYS[1])
 return {found, type(left) == 'number' and left or -1}`;
 
 /**
- * Deletes a settled record if it has the caller's fingerprint.
+ * Deletes a handled record if it has the caller's fingerprint.
  *
  * KEYS[1]  the callback's key
  * ARGV[1]  the fingerprint
@@ -48,7 +48,7 @@ return {found, type(left) == 'number' and left or -1}`;
  */
 export const forgetScript = `\
 local found = redis.call('GET', KEYS[1])
-if found and string.match(found, '^settled [^ ]+ (.*)$') == ARGV[1] then
+if found and string.match(found, '^handled [^ ]+ (.*)$') == ARGV[1] then
   return redis.call('DEL', KEYS[1])
 end
 return 0`;

@@ -3,7 +3,7 @@ import { TransferCallbackError } from '../../lib/errors.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
 import { toRecordKey } from '../../core/record-key.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './commands.js';
-import { parseRecord, renderClaimed, renderSettled, toStoreRecord } from './record.js';
+import { parseRecord, renderClaimed, renderHandled, toStoreRecord } from './record.js';
 import { forgetScript, readScript, releaseScript, renewScript } from './scripts.js';
 
 export type { IoredisClient, NodeRedisClient };
@@ -19,7 +19,7 @@ export interface RedisStoreOptions {
 
 /**
  * Keeps claims in Redis 6.2 or later, Valkey, or a Cluster of either, one string key per callback:
- * `claimed <token>` while a delivery holds it, `settled <token> <fingerprint>` once the handler has succeeded. Each
+ * `claimed <token>` while a delivery holds it, `handled <token> <fingerprint>` once the handler has succeeded. Each
  * expires by Redis's own clock. A fresh callback costs two commands in two round trips, a duplicate as many.
  *
  * Takes a connected client, and never closes it. Throws INVALID_ARGUMENT.
@@ -66,7 +66,7 @@ async function claim(redis: Commands, key: string, request: ClaimRequest): Promi
   // The blocking claim has just ended. The caller asks again after its pause, as it does while the claim is held.
   if (found === null) return { state: 'in_progress' };
   const record = parseRecord(key, found);
-  return record.state === 'claimed' ? { state: 'in_progress' } : { state: 'settled', fingerprint: record.fingerprint };
+  return record.state === 'claimed' ? { state: 'in_progress' } : { state: 'handled', fingerprint: record.fingerprint };
 }
 
 function toClaim(
@@ -75,7 +75,7 @@ function toClaim(
   claimed: string,
   { token, fingerprint, leaseMs, retentionMs }: ClaimRequest,
 ): Claim {
-  const settled = renderSettled(token, fingerprint);
+  const handled = renderHandled(token, fingerprint);
   let overlapped = false;
   return {
     tx: undefined,
@@ -83,10 +83,10 @@ function toClaim(
       return isOne(await redis.run(renewScript, key, [claimed, String(leaseMs)]));
     },
     async settle() {
-      const before = toText(await redis.setAndGet(key, settled, retentionMs));
-      // Already `settled`: this command was sent twice. Only the first reply tells of an overlap, and it may arrive
+      const before = toText(await redis.setAndGet(key, handled, retentionMs));
+      // Already `handled`: this command was sent twice. Only the first reply tells of an overlap, and it may arrive
       // after the caller has stopped waiting.
-      overlapped ||= before !== claimed && before !== settled;
+      overlapped ||= before !== claimed && before !== handled;
       return { overlapped };
     },
     async release() {
@@ -104,7 +104,7 @@ async function claimOrRead(redis: Commands, key: string, claimed: string, leaseM
   try {
     reply = toText(await redis.setIfAbsent(key, claimed, leaseMs));
   } catch (error) {
-    return readSettled(redis, key, error);
+    return readHandled(redis, key, error);
   }
   if (reply === 'OK') return claimed;
   // The key may hold `claimed`: the client has sent the command twice, because the first reply was lost.
@@ -121,11 +121,11 @@ async function claimOrRead(redis: Commands, key: string, claimed: string, leaseM
  */
 const writesRefused = /^(?:OOM|READONLY|NOREPLICAS|MISCONF)\b/;
 
-/** Resolves with the record of a settled callback if the server refuses writes. Otherwise throws `error`. */
-async function readSettled(redis: Commands, key: string, error: unknown): Promise<string> {
+/** Resolves with the record of a handled callback if the server refuses writes. Otherwise throws `error`. */
+async function readHandled(redis: Commands, key: string, error: unknown): Promise<string> {
   if (error instanceof Error && writesRefused.test(error.message)) {
     const found = toText(await redis.get(key).catch(() => null));
-    if (typeof found === 'string' && found.startsWith('settled ')) return found;
+    if (typeof found === 'string' && found.startsWith('handled ')) return found;
   }
   throw error;
 }

@@ -1,7 +1,7 @@
 import { setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { Claim, ClaimReply, ClaimRequest, StoreRecord } from '../../core/store.js';
-import type { Ids, Row, SettledRow, Table } from './table.js';
+import type { Ids, Row, HandledRow, Table } from './table.js';
 import type { InTheWay, OpenTransaction, Send, SqlEngine } from './transaction.js';
 
 export type Query = SqlEngine<never>['query'];
@@ -38,15 +38,15 @@ type Refusal = Exclude<ClaimReply, { state: 'claimed' }>;
 export const inProgress: Refusal = { state: 'in_progress' };
 
 export function toRefusal({ fingerprint }: Row): Refusal {
-  return fingerprint === null ? inProgress : { state: 'settled', fingerprint };
+  return fingerprint === null ? inProgress : { state: 'handled', fingerprint };
 }
 
-export function toSettledRecord({ token, fingerprint, settledAt, expiresAt }: SettledRow): StoreRecord {
+export function toHandledRecord({ token, fingerprint, handledAt, expiresAt }: HandledRow): StoreRecord {
   return {
-    state: 'settled',
+    state: 'handled',
     fingerprint,
     delivery: token,
-    settledAt: new Date(settledAt),
+    handledAt: new Date(handledAt),
     expiresAt: new Date(expiresAt),
   };
 }
@@ -92,7 +92,7 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
   readonly #transaction: OpenTransaction<Tx>;
   readonly #request: ClaimRequest;
   readonly #proof: Proof;
-  #state: 'held' | 'settled' | 'ended' = 'held';
+  #state: 'held' | 'handled' | 'ended' = 'held';
   #lapse: Timer;
 
   constructor(transaction: OpenTransaction<Tx>, request: ClaimRequest, proof: Proof) {
@@ -117,8 +117,8 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
   }
 
   async settle(): Promise<{ overlapped: boolean }> {
-    if (this.#state !== 'settled') await this.#commit(this.#state === 'ended');
-    this.#state = 'settled';
+    if (this.#state !== 'handled') await this.#commit(this.#state === 'ended');
+    this.#state = 'handled';
     return { overlapped: false };
   }
 
@@ -141,7 +141,7 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
    * Commits the handler's writes with the record. If that fails, the row tells what has become of them:
    *
    * | the row                | the claim     | they were                             |
-   * | its own, and settled   |               | committed: only the reply was lost    |
+   * | its own, and handled   |               | committed: only the reply was lost    |
    * | of another delivery    |               | rolled back: LEASE_LOST               |
    * | none, or not certain   | had lapsed    | rolled back: LEASE_LOST               |
    * | none, or not certain   | had not       | rolled back: rejects with the cause   |
@@ -167,7 +167,7 @@ export async function readRow(query: Query, table: Table, id: string): Promise<R
   return table.toRow(await query(table.look([id])));
 }
 
-/** Ends a settled record if it has this fingerprint. */
+/** Ends a handled record if it has this fingerprint. */
 export async function endRecord(query: Query, table: Table, id: string, fingerprint: string): Promise<boolean> {
   const token = `forgotten ${crypto.randomUUID()}`;
   await query(table.endRecord(id, fingerprint, token));

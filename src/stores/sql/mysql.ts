@@ -8,14 +8,14 @@ import {
   readRow,
   grantOnce,
   toRefusal,
-  toSettledRecord,
+  toHandledRecord,
   TransactionClaim,
   type Mechanism,
   type MechanismSettings,
   type Query,
   type Records,
 } from './claims.js';
-import { isLive, isSettled, toHex, type Ids, type Row, type Syntax, type Table } from './table.js';
+import { isLive, isHandled, toHex, type Ids, type Row, type Syntax, type Table } from './table.js';
 import { defaultHeldMs, type ClaimSteps, type InTheWay, type Send, type SqlEngine } from './transaction.js';
 
 export const mysqlSyntax: Syntax = {
@@ -57,8 +57,8 @@ const lockNowait = '/*!80001 FOR SHARE NOWAIT *//*M!100300 LOCK IN SHARE MODE NO
 
 /**
  * Claims callbacks in MySQL and MariaDB. A named lock of the session is the gate, which waits for nobody. The row,
- * inserted by the handler's transaction, is the proof: it is not settled before the handler has succeeded, because much
- * commits early here, such as DDL and procedures. The last statement checks the settled row and commits.
+ * inserted by the handler's transaction, is the proof: it is not handled before the handler has succeeded, because much
+ * commits early here, such as DDL and procedures. The last statement checks the handled row and commits.
  *
  * The session has some variables meanwhile: `@tc_name` is the lock that it holds, `@tc_idle` its own `wait_timeout`.
  */
@@ -74,7 +74,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
     return new TransactionClaim(open, request, {
       async record(send) {
         await send(settle(table, ids, request));
-        await send(commitIfSettled(table, ids, request, settings)).catch((error: unknown) => {
+        await send(commitIfHandled(table, ids, request, settings)).catch((error: unknown) => {
           throw readNumber(error) === errors.outOfRange ? new Error(rolledBack, { cause: error }) : error;
         });
       },
@@ -98,7 +98,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
         const found = await look(records.ids).catch((error: unknown) => {
           throw failure ?? error;
         });
-        if (isSettled(found)) return toRefusal(found);
+        if (isHandled(found)) return toRefusal(found);
         if (failure === undefined) return inProgress;
         // A connection of the pool may have broken: the next one is tried.
         if (failure instanceof TransferCallbackError || tried === claimTries) throw failure;
@@ -122,7 +122,7 @@ async function readRecord(query: Query, table: Table, id: string, transfer: stri
   if (Number(auto) !== 1) throw withoutAutocommit();
   // A role that may only read is refused the lock of the row.
   const found = await readCommitted(query, table, [id]).catch(() => readRow(query, table, id));
-  if (isSettled(found)) return toSettledRecord(found);
+  if (isHandled(found)) return toHandledRecord(found);
   // The holder of the lock may have claimed the transfer alone.
   const isClaimed = id === transfer ? holder !== null : found !== undefined && found !== 'held' && isLive(found);
   if (holder !== null && (isClaimed || found === 'held')) return { state: 'claimed', by: `connection ${holder}` };
@@ -162,13 +162,13 @@ async function tryAll<Tx>(
   if ('inTheWay' in open) throw lacking('a claim of a new key');
   await open.commit(async (send) => {
     await send(settle(table, ids, request));
-    await send(commitIfSettled(table, ids, request, settings));
+    await send(commitIfHandled(table, ids, request, settings));
     // It undoes nothing that is committed.
     await send('ROLLBACK');
   });
   const found = await readCommitted(engine.query, table, ids);
   await engine.query(`DELETE FROM ${table.name} WHERE ${table.isId(ids)}`);
-  if (!isSettled(found)) throw lacking('`SET autocommit`: the last statement has not committed');
+  if (!isHandled(found)) throw lacking('`SET autocommit`: the last statement has not committed');
 }
 
 function lacking(what: string): TransferCallbackError {
@@ -200,7 +200,7 @@ function toSteps(
         return undefined;
       } catch (error) {
         const found = await readLocked(send, table, ids);
-        if (isSettled(found)) {
+        if (isHandled(found)) {
           await send(giveLockBack(settings));
           return found;
         }
@@ -274,25 +274,25 @@ function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings
 }
 
 /**
- * Follows the insertion, and takes over rows that are not settled, or that have ended. The lock was free: no handler
+ * Follows the insertion, and takes over rows that are not handled, or that have ended. The lock was free: no handler
  * works at them.
  */
 function takeOver({ syntax }: Table, request: ClaimRequest): string {
   const { token, event = '', externalId = '', maxHeldMs = defaultHeldMs } = request;
   const { literal, now } = syntax;
   return `ON DUPLICATE KEY UPDATE token = ${literal(token)}, event = ${literal(event)}, external_id = ${literal(externalId)},
-  fingerprint = NULL, claimed_at = ${now}, settled_at = NULL, expires_at = ${now} + ${maxHeldMs}`;
+  fingerprint = NULL, claimed_at = ${now}, handled_at = NULL, expires_at = ${now} + ${maxHeldMs}`;
 }
 
 function settle(table: Table, ids: Ids, request: ClaimRequest): string {
-  return `UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(ids)} AND ${table.isHeld(request.token)}`;
+  return `UPDATE ${table.name} SET ${table.handledValues(request)} WHERE ${table.isId(ids)} AND ${table.isHeld(request.token)}`;
 }
 
 /**
- * The last statement of the handler's transaction. Fails by overflow unless each settled row is there, and otherwise
+ * The last statement of the handler's transaction. Fails by overflow unless each handled row is there, and otherwise
  * commits: `autocommit` from 0 to 1 does. So nothing comes between the two, whatever the handler has left running.
  */
-function commitIfSettled(table: Table, ids: Ids, { token }: ClaimRequest, settings: MechanismSettings): string {
+function commitIfHandled(table: Table, ids: Ids, { token }: ClaimRequest, settings: MechanismSettings): string {
   return `SET @tc_held = (SELECT ${failUnless(`(COUNT(*) = ${ids.length})`)} FROM ${table.name}
   WHERE ${table.isId(ids)} AND token = ${table.syntax.literal(token)} AND fingerprint IS NOT NULL),
   @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}, autocommit = 0, autocommit = 1`;

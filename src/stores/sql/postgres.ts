@@ -6,13 +6,13 @@ import {
   isTimeout,
   grantOnce,
   toRefusal,
-  toSettledRecord,
+  toHandledRecord,
   TransactionClaim,
   type Mechanism,
   type MechanismSettings,
   type Records,
 } from './claims.js';
-import { isLive, isSettled, toHex, type Ids, type Row, type Syntax, type Table } from './table.js';
+import { isLive, isHandled, toHex, type Ids, type Row, type Syntax, type Table } from './table.js';
 import { defaultHeldMs, type ClaimSteps, type InTheWay, type Send, type SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
@@ -101,7 +101,7 @@ export function postgresMechanism<Tx>(
       // free.
       const [held] = (await query(readLock(table, id))) as readonly Lock[];
       const row = await readCommitted([id]);
-      if (isSettled(row)) return toSettledRecord(row);
+      if (isHandled(row)) return toHandledRecord(row);
       return held === undefined ? { state: 'free' } : toClaimedRecord(held);
     },
     forget: (id, fingerprint) => endRecord(query, table, id, fingerprint),
@@ -173,7 +173,7 @@ function insert(
   const texts = [token, event, externalId, fingerprint].map(literal).join(', ');
   const keys = ids.map(literal).join(', ');
   const locks = [...new Set([transfer, ...ids])].map((id) => `pg_try_advisory_xact_lock(${lockNumber(table, id)})`);
-  return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
+  return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, handled_at, expires_at)
   SELECT ${ids.length === 1 ? keys : `unnest(ARRAY[${keys}])`}, ${texts}, now, now, now + ${maxHeldMs + retentionMs}
   FROM (SELECT ${now} AS now WHERE ${ifNothingIsWritten(`(${locks.join(' AND ')})`)}) AS clock
   ON CONFLICT (id) DO NOTHING RETURNING txid_current()::text AS xid${idle}`;
@@ -185,7 +185,7 @@ function insert(
  * read-only, and reset all settings.
  */
 function commitIfIn(transaction: bigint): string {
-  return `SELECT (CASE WHEN txid_current_if_assigned() = ${transaction} THEN '1' ELSE 'claim not held' END)::int AS settled`;
+  return `SELECT (CASE WHEN txid_current_if_assigned() = ${transaction} THEN '1' ELSE 'claim not held' END)::int AS handled`;
 }
 
 /** Reads the backend that holds the lock of the callback, and when its transaction began. */

@@ -6,11 +6,11 @@ import {
   inProgress,
   readRow,
   toRefusal,
-  toSettledRecord,
+  toHandledRecord,
   type Mechanism,
   type Query,
 } from './claims.js';
-import { isLive, isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
+import { isLive, isHandled, toHex, type Row, type Syntax, type Table } from './table.js';
 
 export const sqliteSyntax: Syntax = {
   quote: '"',
@@ -42,7 +42,7 @@ export function sqliteMechanism({ query }: { readonly query: Query }, table: Tab
     },
     async read(id) {
       const row = await readRow(query, table, id);
-      if (isSettled(row)) return toSettledRecord(row);
+      if (isHandled(row)) return toHandledRecord(row);
       if (row === undefined || !isLive(row)) return { state: 'free' };
       const { by } = describeHolder(row.token);
       const since = new Date(row.claimedAt);
@@ -94,12 +94,12 @@ WHERE ${table.isId([id])} AND ${table.isHeld(token)} AND expires_at > ${now}`;
 
 /** Settles if the lease has not ended. */
 function settleInTime(table: Table, id: string, request: ClaimRequest): string {
-  return `UPDATE ${table.name} SET ${table.settledValues(request)}
+  return `UPDATE ${table.name} SET ${table.handledValues(request)}
 WHERE ${table.isId([id])} AND ${table.isHeld(request.token)} AND expires_at > ${table.syntax.now}`;
 }
 
 /** Settles over the claim of another delivery. Needs a row: `insert` before it. */
 function settleLate(table: Table, id: string, request: ClaimRequest): string {
-  return `UPDATE ${table.name} SET token = ${table.syntax.literal(request.token)}, ${table.settledValues(request)}
+  return `UPDATE ${table.name} SET token = ${table.syntax.literal(request.token)}, ${table.handledValues(request)}
 WHERE ${table.isId([id])}`;
 }

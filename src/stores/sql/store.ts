@@ -25,7 +25,7 @@ export interface SqlStore<Tx> extends CallbackStore<Tx> {
   /** The SQL that creates the table, for a migration tool. */
   readonly migrationSql: string;
   /**
-   * Deletes the records that were settled more than `olderThanMs` ago (above 90 000), and the claims that processes
+   * Deletes the records that were handled more than `olderThanMs` ago (above 90 000), and the claims that processes
    * left behind when they died. A record that still counts, by its `retentionMs`, is kept. Resolves with their number.
    */
   prune(options: { olderThanMs: number }): Promise<number>;

@@ -42,7 +42,7 @@ interface RawRow {
   readonly token: string | null;
   readonly fingerprint: string | null;
   readonly claimed: Integer;
-  readonly settled: Integer | null;
+  readonly handled: Integer | null;
   readonly expires: Integer;
   readonly now: Integer;
 }
@@ -50,10 +50,10 @@ interface RawRow {
 /** A row of the table. Its times are in milliseconds since 1970. */
 export interface Row {
   readonly token: string;
-  /** Null in a claim that is not settled. */
+  /** Null in a claim that is not handled. */
   readonly fingerprint: string | null;
   readonly claimedAt: number;
-  readonly settledAt: number;
+  readonly handledAt: number;
   readonly expiresAt: number;
   /** How long the row still counts. Not positive if it has ended. */
   readonly leftMs: number;
@@ -62,8 +62,8 @@ export interface Row {
 /** The ids of rows. */
 export type Ids = readonly string[];
 
-/** A row of a callback that is settled. */
-export interface SettledRow extends Row {
+/** A row of a callback that is handled. */
+export interface HandledRow extends Row {
   readonly fingerprint: string;
 }
 
@@ -73,11 +73,11 @@ export function isLive({ leftMs }: Row): boolean {
 }
 
 /** Whether the handler has succeeded, and the record of it still counts. Nothing is known of a row that is held. */
-export function isSettled(row: Row | 'held' | undefined): row is SettledRow {
+export function isHandled(row: Row | 'held' | undefined): row is HandledRow {
   return typeof row === 'object' && row.fingerprint !== null && isLive(row);
 }
 
-/** The columns of a row that is not settled. */
+/** The columns of a row that is not handled. */
 const claimColumns = 'id, token, event, external_id, claimed_at, expires_at';
 
 /**
@@ -100,7 +100,7 @@ export class Table {
     this.plainName = schema === undefined ? name : `${schema}.${name}`;
     this.name = schema === undefined ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
     this.#columns = `${show('token')} AS token, ${show('fingerprint')} AS fingerprint, claimed_at AS claimed,
-  settled_at AS settled, expires_at AS expires, ${now} AS now`;
+  handled_at AS handled, expires_at AS expires, ${now} AS now`;
   }
 
   get create(): string {
@@ -112,7 +112,7 @@ export class Table {
   external_id ${text} NOT NULL,
   fingerprint ${text},
   claimed_at bigint NOT NULL,
-  settled_at bigint,
+  handled_at bigint,
   expires_at bigint NOT NULL
 );
 `;
@@ -127,14 +127,14 @@ export class Table {
   get sample(): string {
     const { literal, show } = this.syntax;
     const [token, fingerprint] = [literal('a token'), literal(sampleFingerprint)];
-    return `SELECT ${show(token)} AS token, ${show(fingerprint)} AS fingerprint, 1 AS claimed, 2 AS settled, 3 AS expires, 4 AS now`;
+    return `SELECT ${show(token)} AS token, ${show(fingerprint)} AS fingerprint, 1 AS claimed, 2 AS handled, 3 AS expires, 4 AS now`;
   }
 
   /** Whether these rows are those of `sample`. */
   isSample(rows: readonly unknown[]): boolean {
     try {
-      const { token, fingerprint, claimedAt, settledAt, expiresAt, leftMs } = this.toRow(rows) ?? {};
-      const times = [claimedAt, settledAt, expiresAt, leftMs].join();
+      const { token, fingerprint, claimedAt, handledAt, expiresAt, leftMs } = this.toRow(rows) ?? {};
+      const times = [claimedAt, handledAt, expiresAt, leftMs].join();
       return rows.length === 1 && token === 'a token' && fingerprint === sampleFingerprint && times === '1,2,3,-1';
     } catch {
       // It may be of any type.
@@ -158,12 +158,12 @@ export class Table {
   }
 
   /** What an update of a claim sets to settle it. */
-  settledValues({ fingerprint, retentionMs }: ClaimRequest): string {
+  handledValues({ fingerprint, retentionMs }: ClaimRequest): string {
     const { literal, now } = this.syntax;
-    return `fingerprint = ${literal(fingerprint)}, settled_at = ${now}, expires_at = ${now} + ${retentionMs}`;
+    return `fingerprint = ${literal(fingerprint)}, handled_at = ${now}, expires_at = ${now} + ${retentionMs}`;
   }
 
-  /** Ends a settled record, and leaves `token` in it, which tells the caller that it was this call. */
+  /** Ends a handled record, and leaves `token` in it, which tells the caller that it was this call. */
   endRecord(id: string, fingerprint: string, token: string): string {
     const { literal, now } = this.syntax;
     return `UPDATE ${this.name} SET token = ${literal(token)}, expires_at = 0
@@ -171,7 +171,7 @@ WHERE ${this.isId([id])} AND fingerprint = ${literal(fingerprint)} AND expires_a
   }
 
   /**
-   * Finds rows that count no longer and were settled, or ended, more than `olderThanMs` ago, in the order of their ids.
+   * Finds rows that count no longer and were handled, or ended, more than `olderThanMs` ago, in the order of their ids.
    */
   findOld(olderThanMs: number, after: string, limit: number): string {
     const { show, literal } = this.syntax;
@@ -199,10 +199,10 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
     return `(token = ${this.syntax.literal(token)} AND fingerprint IS NULL)`;
   }
 
-  /** Turns what a statement has returned into a row of the table: the first that is settled, or else the first. */
+  /** Turns what a statement has returned into a row of the table: the first that is handled, or else the first. */
   toRow(found: readonly unknown[]): Row | undefined {
     const rows = found.flatMap((raw) => this.#toRow(raw as RawRow | undefined) ?? []);
-    return rows.find(isSettled) ?? rows[0];
+    return rows.find(isHandled) ?? rows[0];
   }
 
   #toRow(raw: RawRow | undefined): Row | undefined {
@@ -212,7 +212,7 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
       token: parse(raw.token),
       fingerprint: raw.fingerprint === null ? null : parse(raw.fingerprint),
       claimedAt: Number(raw.claimed),
-      settledAt: Number(raw.settled),
+      handledAt: Number(raw.handled),
       expiresAt: Number(raw.expires),
       leftMs: Number(raw.expires) - Number(raw.now),
     };
@@ -220,7 +220,7 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
 
   #isOld(olderThanMs: number): string {
     const { now } = this.syntax;
-    return `expires_at <= ${now} AND coalesce(settled_at, expires_at) < ${now} - ${olderThanMs}`;
+    return `expires_at <= ${now} AND coalesce(handled_at, expires_at) < ${now} - ${olderThanMs}`;
   }
 }
 

@@ -37,7 +37,7 @@ describe('what is compared', () => {
       ['a record that cannot be read as facts', {}, 'facts of a store of your own', 'undecided'],
     ];
     for (const [what, data, fingerprint, verdict] of cases) {
-      const inspection = await inspectWith(data, { state: 'settled', fingerprint });
+      const inspection = await inspectWith(data, { state: 'handled', fingerprint });
       expect(inspection.verdict, what).toBe(verdict);
     }
   });
@@ -52,12 +52,12 @@ describe('what is compared', () => {
         }),
       }),
     ]);
-    const settled = { state: 'settled', fingerprint: record } as const;
-    expect((await inspectWith({ amount: '5.00 XAF' }, settled)).verdict).toBe('conflict');
+    const handled = { state: 'handled', fingerprint: record } as const;
+    expect((await inspectWith({ amount: '5.00 XAF' }, handled)).verdict).toBe('conflict');
     const { readCallback } = transferService({ payload: schema as unknown as typeof transferCallbackSchema });
     const inspect = (amount: unknown) => {
       const known = serviceOf({ getTransaction: () => Promise.resolve({ ...callback.data, amount }) });
-      return inspectWith({}, settled, { service: { ...known, readCallback } });
+      return inspectWith({}, handled, { service: { ...known, readCallback } });
     };
     expect((await inspect('5.00 XAF')).verdict).toBe('handled');
     expect((await inspect(5)).verdict).toBe('handled'); // It does not fit the schema.
@@ -72,8 +72,8 @@ describe('what is compared', () => {
   test('a transfer that becomes final between the two readings is not called unfounded', async () => {
     const statuses = ['PENDING', 'SUCCESS'];
     const getTransaction = vi.fn(() => Promise.resolve({ ...callback.data, status: statuses.shift() ?? '' }));
-    const settled = { state: 'settled', fingerprint: record } as const;
-    expect(await inspectWith({}, settled, { service: serviceOf({ getTransaction }) })).toMatchObject({
+    const handled = { state: 'handled', fingerprint: record } as const;
+    expect(await inspectWith({}, handled, { service: serviceOf({ getTransaction }) })).toMatchObject({
       verdict: 'handled',
       service: { state: 'final' },
     });

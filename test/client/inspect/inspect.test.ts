@@ -74,7 +74,7 @@ describe('a transfer', () => {
       expect(await inspectBoth([id, externalId], inspect)).toMatchObject({
         verdict: 'handled',
         service: { state: 'final', finalAt: expect.any(Date) as Date },
-        record: { state: 'settled', fingerprint: expect.stringContaining(externalId) as string },
+        record: { state: 'handled', fingerprint: expect.stringContaining(externalId) as string },
         recordId: id,
       });
     }
@@ -103,7 +103,7 @@ describe('a transfer', () => {
     expect(await inspect(id)).toMatchObject({
       verdict: 'unfounded',
       service: { state: 'open' },
-      record: { state: 'settled' },
+      record: { state: 'handled' },
       advice: expect.stringContaining('a query may lag') as string,
     });
   });
@@ -122,7 +122,7 @@ describe('a transfer', () => {
     expect(await inspect(forged.data.id)).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unknown' },
-      record: { state: 'settled' },
+      record: { state: 'handled' },
       meaning: 'The handler has succeeded, but the service responded with 404.',
       advice: expect.stringMatching(/^Check the address and the API key of the service first/) as string,
     });
@@ -135,7 +135,7 @@ describe('a transfer', () => {
     expect(await inspect(id, { service })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread', error: { code: 'UNAVAILABLE' } },
-      record: { state: 'settled' },
+      record: { state: 'handled' },
       meaning: 'Nothing can be concluded: the service could not be read.',
       advice: expect.stringContaining('counts only if that is the id of the service') as string,
     });
@@ -170,7 +170,7 @@ describe('an event of onOther', () => {
     expect(await inspectTransfer({ id, receiver: serving(receiver, client) })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread' },
-      record: { state: 'settled', fingerprint: '[null,null,null,null]' },
+      record: { state: 'handled', fingerprint: '[null,null,null,null]' },
     });
   });
 

@@ -101,7 +101,7 @@ describe('what is read', () => {
   });
 
   test('a store from JavaScript that resolves with no record has none that could be read', async () => {
-    for (const record of [undefined, { state: 'what' }, { state: 'settled' }]) {
+    for (const record of [undefined, { state: 'what' }, { state: 'handled' }]) {
       const store = { read: () => Promise.resolve(record as never) };
       expect(await inspectWith({}, { state: 'free' }, { store })).toMatchObject({
         verdict: 'undecided',
@@ -139,7 +139,7 @@ test('a status that reads as final calls for a translation, and is no proof of a
     meaning: words.replace('the', 'The'),
     advice: expect.stringMatching(/^If that is final, let `readTransaction` of the service translate it/) as string,
   });
-  const handled = { state: 'settled', fingerprint: record } as const;
+  const handled = { state: 'handled', fingerprint: record } as const;
   expect(await inspectWith({ status: 'SUCCESSFUL' }, handled)).toMatchObject({
     verdict: 'unfounded',
     meaning: `The handler has succeeded, but ${words}`,

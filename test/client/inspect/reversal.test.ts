@@ -42,7 +42,7 @@ describe('the verdict', () => {
     expect(inspection.verdict).toBe(verdict);
     expect(`${inspection.meaning} ${inspection.advice}`).not.toMatch(/final words|readTransaction|§/);
     const isReversed = callbacks.includes('REVERSED') || callbacks.includes('FAILED');
-    if (isReversed) expect(inspection.record).toMatchObject({ reversal: { state: 'settled' } });
+    if (isReversed) expect(inspection.record).toMatchObject({ reversal: { state: 'handled' } });
     else expect(inspection.record).not.toHaveProperty('reversal');
   });
 
@@ -52,10 +52,10 @@ describe('the verdict', () => {
     await receiver.receive(announced('SUCCESS', 'a'));
     await receiver.receive(announced('REVERSED', 'a'));
     const { record } = await inspectTransfer({ receiver, id: 'a' });
-    if (record.state !== 'settled') expect.fail(record.state);
-    await receiver.forget('a', { settled: record.fingerprint, by: 'ops', reason: 'test' });
+    if (record.state !== 'handled') expect.fail(record.state);
+    await receiver.forget('a', { fingerprint: record.fingerprint, by: 'ops', reason: 'test' });
     const inspection = await inspectTransfer({ receiver, id: 'a' });
-    expect(inspection).toMatchObject({ verdict: 'handled', record: { state: 'free', reversal: { state: 'settled' } } });
+    expect(inspection).toMatchObject({ verdict: 'handled', record: { state: 'free', reversal: { state: 'handled' } } });
   });
 
   test('is conflict if the money is not the same', async () => {
@@ -82,7 +82,7 @@ describe('the verdict', () => {
     const inspection = await inspectTransfer({ receiver, id: 'a' });
     expect(inspection).toMatchObject({
       verdict: 'in_progress',
-      record: { state: 'settled', reversal: { state: 'claimed' }, here: { sinceMs: expect.any(Number) as number } },
+      record: { state: 'handled', reversal: { state: 'claimed' }, here: { sinceMs: expect.any(Number) as number } },
       advice: expect.stringMatching(/^Wait \d+ s, and inspect it again/) as string,
     });
     goOn.resolve();
@@ -91,8 +91,8 @@ describe('the verdict', () => {
 
   test('is undecided if the record of the reversal cannot be read as facts', async () => {
     const { receiver } = await startPayouts({ a: 'REVERSED' });
-    const reversal = { state: 'settled', fingerprint: 'facts of a store of your own' } as const;
-    const inspect = () => Promise.resolve({ state: 'settled' as const, fingerprint: '["SUCCESS"]', reversal });
+    const reversal = { state: 'handled', fingerprint: 'facts of a store of your own' } as const;
+    const inspect = () => Promise.resolve({ state: 'handled' as const, fingerprint: '["SUCCESS"]', reversal });
     const inspection = await inspectTransfer({ id: 'a', receiver: { options: receiver.options, inspect } });
     expect(inspection).toMatchObject({ verdict: 'undecided' });
     const broken = { ...reversal, fingerprint: 5 } as never;

@@ -137,7 +137,7 @@ describe('a transfer of a pass', () => {
     }
   });
 
-  test('a contradiction with what was settled is a failure that shows both sides', async () => {
+  test('a contradiction with what was handled is a failure that shows both sides', async () => {
     const success = transferSucceeded();
     const { client } = await startKnowing({ ...success.data });
     const receiver = receiverOf();
@@ -153,7 +153,7 @@ describe('a transfer of a pass', () => {
               /^The receiver ended with conflict: handled before with .*FAILED.*, now .*SUCCESS/,
             ) as string,
           },
-          settled: expect.anything() as never,
+          recorded: expect.anything() as never,
           received: { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: success.data.externalId },
         },
       ],

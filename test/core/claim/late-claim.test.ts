@@ -62,7 +62,7 @@ test('a lease is renewed again if the reply to its renewal is read late as well'
   expect(renew).toHaveBeenCalledTimes(2);
 });
 
-test('a claim whose reply is read late is a duplicate if another delivery has settled, meanwhile or before', async () => {
+test('a claim whose reply is read late is a duplicate if another delivery has handled, meanwhile or before', async () => {
   const records = memoryStore();
   const callback = transferSucceeded();
   const stolen = storeWith({ granted: (claim) => ({ renew: async () => (await claim.settle(), false) }) }, records);

@@ -98,7 +98,7 @@ test('a copy with other facts is a conflict, although it never asked the store',
   const other = transferSucceeded({ id: callback.data.id, externalId: callback.data.externalId, amount: 1 });
   const [first, second] = await Promise.all([receiver.receive(callback), receiver.receive(other)]);
   expect(first).toMatchObject({ outcome: 'processed' });
-  expect(second).toMatchObject({ outcome: 'conflict', settled: { amount: 15_000 }, received: { amount: 1 } });
+  expect(second).toMatchObject({ outcome: 'conflict', recorded: { amount: 15_000 }, received: { amount: 1 } });
 });
 
 test('while another process holds the claim, one copy asks for all, each until its own time is up', async () => {

@@ -107,12 +107,12 @@ test('a store, a verifier, a schema or a handler that rejects with undefined fai
   expect(await receiverOf({ store }).check()).toMatchObject({ ok: false, error: noReason });
 });
 
-test('a late reply that the callback is settled releases nothing', async () => {
+test('a late reply that the callback is handled releases nothing', async () => {
   const response = later<Awaited<ReturnType<CallbackStore['claim']>>>();
   const delivery = receiverOf({ store: { claim: () => response.promise } }).receive(transferSucceeded());
   await vi.advanceTimersByTimeAsync(2_050);
   expect(await delivery).toMatchObject({ outcome: 'store_unavailable' });
-  response.resolve({ state: 'settled', fingerprint: '' });
+  response.resolve({ state: 'handled', fingerprint: '' });
   await vi.advanceTimersByTimeAsync(0);
 });
 

@@ -117,7 +117,8 @@ export const receiver = transferCallbackReceiver(options);
 export const receive = (callback: unknown) => receiver.receive(callback);
 export const inspect = (id: string) => receiver.inspect(id);
 export const check = () => receiver.check();
-export const forget = (id: string, settled: string) => receiver.forget(id, { settled, by: 'ada', reason: 'a test' });
+export const forget = (id: string, handled: string) =>
+  receiver.forget(id, { fingerprint, by: 'ada', reason: 'a test' });
 export const close = () => receiver.close();
 export const router = transferCallbackRouter({ receiver, verify: signature });
 export const listen = transferCallbackListener({ receiver, verify: [addresses, signature] });

@@ -36,7 +36,7 @@ function toCase(status: Status, meanwhile: readonly Status[], ran: readonly Stat
     expect(all).toEqual(ran.map((each) => `${each} ${id}`));
     // The second record is there if, and only if, one of the two was handled.
     const refund = (await other.read?.(id, 'reversal'))?.state;
-    expect([status, meanwhile, refund]).toEqual([status, meanwhile, ran.at(-1) === 'SUCCESS' ? 'free' : 'settled']);
+    expect([status, meanwhile, refund]).toEqual([status, meanwhile, ran.at(-1) === 'SUCCESS' ? 'free' : 'handled']);
     await Promise.all([slow.receiver.close(), quick.receiver.close()]);
   };
 }

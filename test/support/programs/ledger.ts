@@ -39,7 +39,7 @@ function makeCallback(_: unknown, index: number) {
 /**
  * Delivers callbacks one to five times each, to two processes that are killed at random moments, with the database
  * restarted in the middle. Each delivery is repeated until it is acknowledged: nothing is given up. Expects each
- * callback to be booked once and settled in the end. Ends the processes after the test.
+ * callback to be booked once and handled in the end. Ends the processes after the test.
  */
 export async function keepLedger<Tx>({ count, fork, restart, store, transaction }: LedgerRun<Tx>): Promise<void> {
   const children = new Set<ChildProcess>();
@@ -95,6 +95,6 @@ export async function keepLedger<Tx>({ count, fork, restart, store, transaction 
   // How many there are in the time of a few hundred callbacks depends on the machine.
   expect(kills).toBeGreaterThan(0);
   for (const { id, key } of callbacks) {
-    expect([await transaction.count(id), (await store.read(key)).state], key).toEqual([1, 'settled']);
+    expect([await transaction.count(id), (await store.read(key)).state], key).toEqual([1, 'handled']);
   }
 }
