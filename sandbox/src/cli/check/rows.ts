@@ -1,6 +1,16 @@
 import type { FinalStatus, Transfer } from './commands.js';
 import type { Event, Service } from './service.js';
-import type { Forgery, Fault } from './stage.js';
+
+/** What may be wrong with an attempt of the service. */
+export type Fault = 'pieces' | 'half' | 'text/plain' | 'response lost' | 'an old timestamp';
+
+/** How someone calls the endpoint who has no secret. */
+export type Forgery =
+  | 'no secret'
+  | 'no signature'
+  | 'an empty signature'
+  | 'the signature of another callback'
+  | 'the signature of another secret';
 
 /** A callback. Unless it is sent `as` something else, attempts are made until one is acknowledged. */
 export interface Step {
