@@ -60,7 +60,8 @@ test.each([
   });
   expect(onSuccess).toHaveBeenCalledTimes(1);
   expect(onFailed).not.toHaveBeenCalled();
-  expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('contradicts') as string }]);
+  const line = name === 'externalId' ? 'Another transfer has this id' : 'contradicts';
+  expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining(line) as string }]);
 });
 
 test('a settled record that this version cannot read is a conflict', async () => {

@@ -116,7 +116,7 @@ describe('a receiver', () => {
       {},
       { service: { ...defineService({ read: handler, states } as never), verify: undefined } },
       'verify',
-      'a function or a list of at least one, or left out if every sender is trusted',
+      'a verifier, or a list of at least one',
     ],
     ['no value in place of `confirm`', { query }, { confirm: undefined }, 'confirm', 'true, false, {'],
     ['null in place of a service', {}, { service: null }, 'service', 'made by `transferService` or `defineService`'],

@@ -86,7 +86,7 @@ describe('reconcileTransfers', () => {
       [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
       [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
       [{ pending: () => [] }, 'got a function. Write `pending: openPayouts()`.'],
-      [{ pending: Promise.resolve([]) }, 'got an object. Write `pending: await openPayouts()`.'],
+      [{ pending: Promise.resolve([]) }, 'got a promise that was not awaited. Write `pending: await openPayouts()`.'],
       [
         { paid: [] },
         'Expected `paid` to be left out, because no state of the service of the receiver is REVERSED, got',

@@ -72,7 +72,7 @@ export class Books {
     );
   }
 
-  /** Resolves with the milliseconds after which a transfer is booked, 0 if it is now; with the last count if it is not. */
+  /** Resolves with the milliseconds until a transfer was booked, or with the last count if it was not. */
   async #findBooking(transfer: Transfer): Promise<number | { readonly last: Count }> {
     const startedAt = performance.now();
     for (let round = 0; ; round += 1) {
@@ -120,7 +120,7 @@ export class Books {
   }
 }
 
-/** An earlier number that was more than right remains wrong. What was booked once is not lost when its row moves away. */
+/** An earlier number that was too high remains wrong. A booking is not lost when its row moves away. */
 function toFinal(last: Count, highest: number, right: number): Count {
   const isEarlier = typeof last === 'number' ? last === 0 : highest > right;
   return isEarlier ? highest : last;

@@ -2,28 +2,11 @@ import { isAcknowledgement, type AttemptResponse } from '../../attempt/attempt.j
 import { fit, printable } from '../../../../src/cli/terminal.js';
 import { toExpected, type Books, type Count, type Question } from './books.js';
 import type { FinalStatus } from './commands.js';
+import type { Findings, Numbers } from './findings.js';
 import type { Played, PlayedPlay, Sent } from './play.js';
 import { outcomeOf, type Row } from './rows.js';
 import type { Stage } from './stage.js';
 
-/** What is known of a play or a row: each is one or more sentences, and the first of the first four is the verdict. */
-export interface Findings {
-  /** What a right endpoint does not do, and what it costs. */
-  readonly wrong?: string | undefined;
-  /** Why there is no verdict, although it was played. */
-  readonly open?: string | undefined;
-  /** What no document demands. */
-  readonly less?: string | undefined;
-  /** Why nothing is known. */
-  readonly unseen?: string | undefined;
-  readonly note?: string | undefined;
-  /** What was counted, by status; `undefined` if it was not counted whole. */
-  readonly numbers?: Numbers | undefined;
-  /** The one of them that the row shows. */
-  readonly times?: number | undefined;
-}
-
-type Numbers = ReadonlyMap<FinalStatus, number>;
 type Counts = ReadonlyMap<FinalStatus, Count>;
 
 /** A row and its verdict. */
@@ -240,7 +223,7 @@ function toJudged(stage: Stage, { row, plays, beside }: Played, findings: readon
   };
 }
 
-/** The bodies of a row are counted and named. Of other plays the worst tells. */
+/** The bodies of a row are counted and named. The worst of the other plays decides. */
 function mergePlays(plays: readonly PlayedPlay[], findings: readonly Findings[]): Findings {
   if (plays.every(({ play }) => play.transfer === undefined)) {
     return merge(findings.toSorted((a, b) => (b.times ?? 0) - (a.times ?? 0)));

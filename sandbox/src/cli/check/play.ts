@@ -2,7 +2,7 @@ import { isAcknowledgement, type AttemptResponse } from '../../attempt/attempt.j
 import { firstRetryMs } from '../../../../src/core/service.js';
 import type { Books } from './books.js';
 import type { Transfer } from './commands.js';
-import type { Findings } from './judge.js';
+import type { Findings } from './findings.js';
 import { outcomeOf, type Play, type Row, type Step } from './rows.js';
 import type { Stage } from './stage.js';
 

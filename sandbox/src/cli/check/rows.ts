@@ -1,6 +1,16 @@
 import type { FinalStatus, Transfer } from './commands.js';
 import type { Event, Service } from './service.js';
-import type { Forgery, Fault } from './stage.js';
+
+/** What may be wrong with an attempt of the service. */
+export type Fault = 'pieces' | 'half' | 'text/plain' | 'response lost' | 'an old timestamp';
+
+/** How someone calls the endpoint who has no secret. */
+export type Forgery =
+  | 'no secret'
+  | 'no signature'
+  | 'an empty signature'
+  | 'the signature of another callback'
+  | 'the signature of another secret';
 
 /** A callback. Unless it is sent `as` something else, attempts are made until one is acknowledged. */
 export interface Step {
@@ -16,7 +26,7 @@ export interface Step {
   readonly refused?: '!' | '! if 401' | 'right' | 'not seen';
 }
 
-/** How often a transfer must be booked in the end. `?`: it is counted, and either is right. The row shows the last one. */
+/** How often a transfer must be booked in the end. `?`: it is counted, and any number is right. */
 export type Booked = Readonly<Partial<Record<FinalStatus, 0 | 1 | '0..1' | '?'>>>;
 
 /** What happens to one transfer. */
@@ -45,7 +55,7 @@ interface Special {
   readonly cost?: string;
   /** The gap of a service that leaves it out, beside those of its events and faults. */
   readonly needs?: string;
-  /** Whether a failure and its reversal may be refunded once in all. What is wrong is `!` where no document shows both. */
+  /** Whether a failure and its reversal may be refunded once in all: `!` for more where no document shows both. */
   readonly isOnceInAll?: true;
 }
 
@@ -112,7 +122,7 @@ const toForged = ({ forgeries }: Scene): readonly Play[] => [
   play({}, { ...paid, refused: 'not seen' }),
 ];
 
-/** Every row but the one of --break, in the order in which they are played. Those that may lock a sender out are last. */
+/** Every row but the one of --break, in the order of playing. Rows that may lock a sender out are last. */
 // prettier-ignore
 export const rows: readonly Row[] = [
   row('success', 'a success', acknowledges, [play(once, paid)]),

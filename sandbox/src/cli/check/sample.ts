@@ -84,7 +84,7 @@ export class Sample {
     return { id: this.#toFresh('id', prefix + crypto.randomUUID().replaceAll('-', '')), externalId };
   }
 
-  /** Returns the payload of another event, with other ids. Throws UsageError if `read` then returns another transfer. */
+  /** Returns the payload of another event with other ids. Throws UsageError if `read` then returns another transfer. */
   make(ids: Ids): unknown {
     let payload = this.payload;
     for (const kind of ['event', 'transfer'] as const) {

@@ -8,20 +8,9 @@ import { attemptsPerCallback, firstRetryMs } from '../../../../src/core/service.
 import { UsageError } from '../../../../src/cli/arguments.js';
 import { toUrl, type Endpoint } from '../endpoint-options.js';
 import { runCommand, type Transfer } from './commands.js';
-import type { Findings } from './judge.js';
-import type { Step } from './rows.js';
+import type { Findings } from './findings.js';
+import type { Forgery, Step } from './rows.js';
 import type { Service } from './service.js';
-
-/** What may be wrong with an attempt of the service. */
-export type Fault = 'pieces' | 'half' | 'text/plain' | 'response lost' | 'an old timestamp';
-
-/** How someone calls the endpoint who has no secret. */
-export type Forgery =
-  | 'no secret'
-  | 'no signature'
-  | 'an empty signature'
-  | 'the signature of another callback'
-  | 'the signature of another secret';
 
 export interface StageOptions {
   readonly prepare: string | undefined;
