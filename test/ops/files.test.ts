@@ -70,7 +70,7 @@ describe('an alert', () => {
   );
 
   test('fires at the values that the runbook lists', () => {
-    const rows = [...runbook.matchAll(/^\| \[(\w+)\]\(#\w+\) \| (\w+) \| (.*) \|$/gm)];
+    const rows = [...runbook.matchAll(/^\| \[(\w+)\]\(#\w+\) \| (\w+) \| (.*) \| .* \|$/gm)];
     expect(rows.map(([, name]) => name)).toEqual(alertNames);
     for (const [, name = '', severity = '', condition = ''] of rows) {
       const [, rule = ''] = alerts.split(`- alert: ${name}\n`);
@@ -85,6 +85,14 @@ describe('an alert', () => {
         name,
       ).toEqual([]);
     }
+  });
+
+  test('has the words of its log lines in the runbook, so that a search finds them', () => {
+    const written = read('src/core/outcomes.ts');
+    const cells = [...runbook.matchAll(/^\| \[Transfer\w+\]\(#\w+\) \|.*\| (.*) \|$/gm)].map(([, cell = '']) => cell);
+    const quoted = cells.flatMap((cell) => [...cell.matchAll(/"([^"]+)"/g)].map(([, words = '']) => words));
+    expect(quoted.length).toBeGreaterThanOrEqual(14);
+    expect(quoted.filter((words) => !written.includes(words))).toEqual([]);
   });
 
   test('has an alert for every heading that is named as one', () => {
