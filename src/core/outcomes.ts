@@ -21,8 +21,8 @@ export type OutcomeRow = {
 
 /**
  * All outcomes. Each has a row here and a case in `TransferCallbackOutcome`, or the package does not compile. The last
- * sentence of a comment is what follows. `npx vitest run test/docs/outcomes.test.ts -u` writes the comments, and those
- * of the cases, into the documents.
+ * sentence of a comment is what follows. `npx vitest run test/docs/outcomes.test.ts -u` writes the comments into the
+ * documents.
  */
 export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   /** Your handler has succeeded, now. The service is done. */

@@ -39,22 +39,6 @@ function readRows(table: string): { name: string; comment: string; level: string
   }));
 }
 
-/** Returns the fields that the case of an outcome adds, each with its comment. */
-function describeFields(outcome: string): string {
-  const isCase = (node: ts.Node): node is ts.TypeLiteralNode | ts.InterfaceDeclaration =>
-    (ts.isTypeLiteralNode(node) || ts.isInterfaceDeclaration(node)) &&
-    node.members.some((member) => member.getText().startsWith(`outcome: '${outcome}'`));
-  const [found] = findNodes(isCase);
-  return (found ?? expect.fail(`There is no case ${outcome}.`)).members
-    .filter((member) => !/^outcome:|\?: undefined;?$/.test(member.getText()))
-    .map((member) => {
-      const comment = readComment(member);
-      const name = `\`${String(member.name?.getText())}\``;
-      return comment === '' ? name : `${name}: ${comment.charAt(0).toLowerCase()}${comment.slice(1)}`;
-    })
-    .join('. ');
-}
-
 const rows = readRows('outcomes').map((row) => {
   const { status, ...response } = outcomes[row.name as keyof typeof outcomes];
   const retries = 'retryAfter' in response ? ' + Retry-After' : '';
@@ -74,7 +58,6 @@ const handlers = [
     ['outcome', 'status', 'what has happened', 'what follows'],
     ...rows.map(({ name, status, meaning, next }) => [`\`${name}\``, status, meaning, next]),
   ],
-  [['outcome', 'what else is in it'], ...rows.map(({ name }) => [`\`${name}\``, describeFields(name)])],
 ];
 
 test.each([
