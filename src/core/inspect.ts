@@ -207,8 +207,7 @@ function unsupported(method: 'read' | 'forget'): TransferCallbackError {
 function withDeliveryName(record: StoreRecord): StoreRecord {
   const { delivery } = record as { delivery?: unknown };
   if (typeof delivery !== 'string') return record;
-  const named = { ...record, delivery: toDeliveryName(delivery) };
-  return named;
+  return { ...record, delivery: toDeliveryName(delivery) } as StoreRecord;
 }
 
 /** Throws STORE_REPLY_UNEXPECTED unless `record` is one. A store in JavaScript may resolve with any value. */

@@ -32,7 +32,7 @@ export function refuseEarly(refused: Refused): Unauthorized {
   return { ...refuse(refused), issues: refusedEarly };
 }
 
-function refuse({ by, error }: Refused): Unauthorized {
+function refuse({ by, error }: Partial<Refused>): Unauthorized {
   return {
     outcome: 'unauthorized',
     ...(by !== undefined && { refusedBy: toPrintable(by) }),
@@ -52,11 +52,7 @@ export async function verifySender<C extends CallbackShape>(
 ): Promise<Unauthorized | undefined> {
   const isCallback = reading.kind === 'callback' && reading.fields.event !== 'other';
   const { issues, error } = reading.kind === 'invalid' ? reading : {};
-  const unauthorized: Unauthorized = {
-    outcome: 'unauthorized',
-    ...(issues && { issues }),
-    ...(error !== undefined && { error }),
-  };
+  const unauthorized: Unauthorized = { ...refuse({ error }), ...(issues && { issues }) };
   try {
     const verdict = await callVerify(verify, isCallback ? (reading.callback as C) : undefined, timeoutMs);
     if (verdict === true) return undefined;

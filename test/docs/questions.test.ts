@@ -13,7 +13,7 @@ const questions: readonly [question: string, word: string, path: string, heading
   ['Which Node, which Express?', 'Node 20', 'README.md', 'Try it'],
   ['Does it work in CommonJS?', 'CommonJS', 'README.md', 'Try it'],
   ['How do I mount it on Next.js?', 'instrumentation.ts', 'docs/hosts.md', 'Next.js'],
-  ['And on NestJS?', 'NestJS', 'docs/hosts.md', 'Hosts'],
+  ['And on NestJS?', 'NestJS', 'docs/hosts.md', 'Frameworks'],
   ['And on Lambda?', 'Lambda', 'docs/hosts.md', 'AWS Lambda'],
   ['Who reconciles on Lambda?', 'reconciliation', 'docs/hosts.md', 'AWS Lambda'],
   ['How do I get metrics of a Lambda?', 'metrics', 'docs/hosts.md', 'AWS Lambda'],

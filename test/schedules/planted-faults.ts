@@ -189,14 +189,14 @@ export const plantedFaults: readonly PlantedFault[] = [
         withReversal(store, (claim) => ({ settle: () => claim.release().then(() => ({ overlapped: false })) })),
     },
     situation: lateSuccess,
-    promise: 'givenBackOnce',
+    promise: 'lastAttempt',
     isLong: true,
   },
   {
     title: 'a reversal before the success that claims its own record only when it is handled',
     fault: { store: claimLate },
     situation: lateSuccess,
-    promise: 'givenBackOnce',
+    promise: 'ownClaim',
     isLong: true,
   },
 ];
