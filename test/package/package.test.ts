@@ -149,8 +149,8 @@ async function bundle(contents: string, external: string[]): Promise<{ size: num
 
 /** What an app bundles. Express and zod are the app's own. */
 test.each([
-  ['memory', 58_700],
-  ['redis', 60_100],
+  ['memory', 59_500],
+  ['redis', 60_700],
 ])('the minified bundle of the router and the %s store is small, and has no other store', async (store, limitBytes) => {
   const contents = `export { ${store}Store, transferCallbackRouter } from './src/index.js';`;
   const { size, bundled } = await bundle(contents, ['express', 'zod']);
@@ -165,7 +165,7 @@ test.each([
  */
 test('the minified bundle of the whole web entry, with zod, is small and has no language but English', async () => {
   const { size, bundled } = await bundle("export * from './src/web.js';", []);
-  expect(size, `The bundle has ${size} bytes.`).toBeLessThan(209_000);
+  expect(size, `The bundle has ${size} bytes.`).toBeLessThan(209_800);
   const languages = bundled.filter((path) => path.includes('/locales/')).map((path) => path.replace(/.*\//, ''));
   expect(languages).toEqual(['en.js']);
 });
