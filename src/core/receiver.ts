@@ -148,6 +148,10 @@ type ReceiveCall<C extends CallbackShape> = { readonly origin: Pick<Arrival, 'so
   { readonly verify: VerifySender<C> | undefined } | { readonly fault: unknown }
 );
 
+/** Whether it is a ready-made verifier, which reads a request. `receive` has none. */
+const isRequestVerifier = (verify: object): boolean =>
+  ['readsCallback', 'readsPath', 'sign'].some((name) => name in verify);
+
 /** Reads the options of `receive`, which never rejects. A `verify` that is misspelt or has no value is a fault. */
 function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | null | undefined): ReceiveCall<C> {
   if (given === undefined || given === null) return { origin: { source: 'direct' }, verify: undefined };
@@ -155,8 +159,8 @@ function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | 
     onlyKnownOptions(given, ['source', 'verify', 'waitUntil'], { example: 'receive(callback, { verify })' });
     const { source = 'direct', verify, waitUntil } = given;
     if (typeof source !== 'string') throw invalidArgument('source', 'a string', source, "source: 'queue'");
-    if ('verify' in given && typeof verify !== 'function') {
-      const expected = 'a function, or left out if the sender is trusted';
+    if ('verify' in given && (typeof verify !== 'function' || isRequestVerifier(verify))) {
+      const expected = 'a function of the callback, not a verifier of requests';
       throw invalidSecret('verify', expected, verify, 'verify: (callback) => isTrusted(callback)');
     }
     return { origin: { source, waitUntil }, verify };

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
+import { headerToken, hmacSignature, transferToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
 import { fakeClock, later, never, receiverOf } from './support.js';
@@ -73,6 +74,7 @@ test.each([1, { ok: false }, Promise.resolve(false), Promise.resolve({ ok: false
 );
 
 const isTrusted = (): boolean => false;
+const hmac = { header: 'x-signature', secrets: 'a-secret-of-a-test' };
 const tenants = new Map([['known', isTrusted]]);
 
 test.each<[what: string, given: unknown, message: string]>([
@@ -86,6 +88,13 @@ test.each<[what: string, given: unknown, message: string]>([
   ['the verifier of an unknown tenant', { verify: tenants.get('unknown') }, 'Expected `verify` to be a function'],
   ['`verify: null`', { verify: null }, 'Expected `verify` to be a function'],
   ['`verify: false`', { verify: false }, 'Expected `verify` to be a function'],
+  ...[headerToken('x-token', 'a-secret-of-a-test'), transferToken('a-secret-of-a-test'), hmacSignature(hmac)].map(
+    (verify): [string, unknown, string] => [
+      verify.name,
+      { verify },
+      'of the callback, not a verifier of requests, got',
+    ],
+  ),
   [
     'a bare function',
     isTrusted,
