@@ -84,7 +84,6 @@ export function resolveConfirm(
     throw invalidArgument('confirm', expected, confirm, confirm === undefined ? 'confirm: isLive' : 'confirm: true');
   }
   if (makeConfirm !== undefined) return makeConfirm(confirm === true ? undefined : confirm);
-  const expected = 'a function, because the `service` cannot be asked';
-  const example = 'service: transferService({ baseUrl, apiKey, apiSecret })';
-  throw invalidArgument('confirm', expected, confirm, example);
+  const expected = 'a function, because the `service` has neither keys nor a `query` to be asked by';
+  throw invalidArgument('confirm', expected, confirm);
 }

@@ -1,6 +1,7 @@
-import type { EventShape, TransferCallback } from '../core/callback.js';
+import type { CallbackOf, EventShape, TransferCallback } from '../core/callback.js';
+import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { hasMethods } from '../lib/checks.js';
-import { resolveHttpOptions, type TransferCallbackOptions, type WithReceiver } from './options.js';
+import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
 import { requestReceiver } from './request-receiver.js';
 import { readWebBody } from './web-body.js';
 
@@ -39,7 +40,7 @@ export type TransferCallbackHandler = (request: WebRequest, host?: HostContext |
 export function transferCallbackHandler<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, WebRequest>,
   ...surplus: never[]
-): TransferCallbackHandler & WithReceiver<C, Tx> {
+): TransferCallbackHandler & { readonly receiver: TransferCallbackReceiver<CallbackOf<C>, Tx> } {
   const resolved = resolveHttpOptions(options, surplus);
   const receiveRequest = requestReceiver(resolved, readWebBody);
 

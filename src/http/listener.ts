@@ -1,13 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
+import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
+import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { readBody } from './body.js';
-import {
-  resolveHttpOptions,
-  type ResolvedHttpOptions,
-  type TransferCallbackOptions,
-  type WithReceiver,
-} from './options.js';
+import { resolveHttpOptions, type ResolvedHttpOptions, type TransferCallbackOptions } from './options.js';
 import { requestReceiver, type ReceivedRequest } from './request-receiver.js';
 import { respond } from './write-response.js';
 
@@ -27,7 +23,7 @@ export type TransferCallbackListener = (
 export function transferCallbackListener<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx>,
   ...surplus: never[]
-): TransferCallbackListener & WithReceiver<C, Tx> {
+): TransferCallbackListener & { readonly receiver: TransferCallbackReceiver<CallbackOf<C>, Tx> } {
   const resolved = resolveHttpOptions(options, surplus);
   // The cast is safe: HTTP/2's compatibility API has every property that this package uses.
   const listener = deliveryListener(resolved) as TransferCallbackListener;

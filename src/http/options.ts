@@ -36,12 +36,6 @@ export type TransferCallbackOptions<
 > = HttpOptions<CallbackOf<C>, HostRequest> &
   ((ReceiverOptions<C, Tx> & { receiver?: never }) | { receiver: TransferCallbackReceiver<CallbackOf<C>, Tx> });
 
-/** What the router, the listener and the handler have beside their function. */
-export interface WithReceiver<C extends EventShape, Tx> {
-  /** The receiver that was given, or that was made of the options. */
-  readonly receiver: TransferCallbackReceiver<CallbackOf<C>, Tx>;
-}
-
 /** The validated options with defaults applied. */
 export interface ResolvedHttpOptions<C extends CallbackShape, Tx, HostRequest> {
   readonly receiver: TransferCallbackReceiver<C, Tx>;

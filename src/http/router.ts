@@ -1,7 +1,8 @@
 import { Router, type Request } from 'express';
-import type { EventShape, TransferCallback } from '../core/callback.js';
+import type { CallbackOf, EventShape, TransferCallback } from '../core/callback.js';
+import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { deliveryListener } from './listener.js';
-import { resolveHttpOptions, type TransferCallbackOptions, type WithReceiver } from './options.js';
+import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
 
 /** Express's request under a name of this package, so that editors show short types. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- editors would show a type alias in full.
@@ -29,7 +30,7 @@ export interface ExpressRequest extends Request {}
 export function transferCallbackRouter<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, ExpressRequest>,
   ...surplus: never[]
-): Router & WithReceiver<C, Tx> {
+): Router & { readonly receiver: TransferCallbackReceiver<CallbackOf<C>, Tx> } {
   const resolved = resolveHttpOptions(options, surplus);
   const listen = deliveryListener(resolved);
   const readsPath = resolved.verifiers.some((verify) => verify.readsPath === true);

@@ -116,5 +116,6 @@ test('what the app prints goes to standard error, so that --json is JSON', async
   `);
   const { out, err } = await inspect(['a', '--json'], { cwd });
   expect(objects(out)).toMatchObject([{ verdict: 'undecided' }]);
-  expect(err).toBe('connected\nread\n');
+  // The command first waits until the store replies.
+  expect(err).toBe('connected\nread\nread\n');
 });

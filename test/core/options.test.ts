@@ -20,8 +20,12 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ onSuccess: undefined }, 'a function', 'undefined'],
   [{ onFailed: 'refund' }, 'a function', '"refund"'],
   [{ onOther: 'log' }, 'left out, because no state of the service is OTHER', '"log"'],
-  [{ confirm: true }, 'a function, because the `service` cannot be asked', 'true'],
-  [{ confirm: { concurrency: 2 } }, 'a function, because the `service` cannot be asked', 'an object'],
+  [{ confirm: true }, 'a function, because the `service` has neither keys nor a `query` to be asked by', 'true'],
+  [
+    { confirm: { concurrency: 2 } },
+    'a function, because the `service` has neither keys nor a `query` to be asked by',
+    'an object',
+  ],
   [{ confirm: undefined }, 'true, false, { concurrency, timeoutMs } or a function', 'undefined'],
   [
     { service: undefined },

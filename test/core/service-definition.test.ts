@@ -153,7 +153,7 @@ describe('a receiver', () => {
       {},
       { confirm: true },
       'confirm',
-      'a function, because the `service` cannot be asked',
+      'a function, because the `service` has neither keys nor a `query` to be asked by',
     ],
     [
       'a `confirm` that is no function',

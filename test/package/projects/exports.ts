@@ -117,7 +117,7 @@ export const receiver = transferCallbackReceiver(options);
 export const receive = (callback: unknown) => receiver.receive(callback);
 export const inspect = (id: string) => receiver.inspect(id);
 export const check = () => receiver.check();
-export const forget = (id: string, handled: string) =>
+export const forget = (id: string, fingerprint: string) =>
   receiver.forget(id, { fingerprint, by: 'ada', reason: 'a test' });
 export const close = () => receiver.close();
 export const router = transferCallbackRouter({ receiver, verify: signature });
