@@ -17,7 +17,7 @@ const patienceMs = 3_000;
 /** How long the file may load at all, in milliseconds. */
 const longestLoadMs = 30_000;
 
-/** Returns the file that `--config` names, or else that of the working directory. Throws UsageError. */
+/** Returns the file that `--config` names, or else the config file in the working directory. Throws UsageError. */
 export function findConfigFile(given: string | undefined): string | undefined {
   // The value is not shown: a URL with a password may have been given by mistake.
   if (given !== undefined && !existsSync(given)) throw new UsageError('Expected --config to name a file that exists.');

@@ -118,7 +118,7 @@ function describeRecord(record: TransferInspection['record']): string[] {
   }
 }
 
-/** The message of an error as one line: those of Prisma have several. */
+/** Returns the message of an error as one line, because messages of Prisma have several. */
 function toOneLine(error: unknown): string {
   return messageOf(error).replaceAll(/\s+/g, ' ').trim();
 }

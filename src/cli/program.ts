@@ -94,7 +94,7 @@ export function runProgram(program: Program): void {
   });
 }
 
-/** Whether the exit code is that of the command. */
+/** Whether the exit code comes from the command. */
 let hasEnded = false;
 
 function exit(exitCode: number): void {

@@ -97,7 +97,7 @@ async function openLists({ pending, paid }: ConnectedApp): Promise<Work> {
 }
 
 /**
- * Returns an item of `pending`. A transfer without a time counts as an hour old: the pass does not wait for its
+ * Returns an item of `pending`. A transfer without a time counts as an hour old: the run does not wait for its
  * callback, and does not report it as old.
  */
 function toPending({ id, createdAt }: GivenTransfer): PendingTransfer {
@@ -136,7 +136,7 @@ function toSummary(report: ReconciliationReport, counts: Counts, notRead: number
   return jsonLine({ type: 'summary', ...Object.fromEntries(counts.pending), notRead, stopped: report.stopped, paid });
 }
 
-/** Describes a pass in lines for people. */
+/** Describes a run in lines for people. */
 function describe(report: ReconciliationReport, counts: Counts, notRead: number | undefined): string {
   const stopped = findStop(report);
   const none = notRead === undefined ? 'No transfers' : 'No ids on standard input';
@@ -186,7 +186,7 @@ function abortOnSignal(): AbortSignal {
 function printer(all: number | undefined, counts: Counts, json: boolean): (reconciled: Reconciled) => void {
   return (reconciled) => {
     const { id, result, status, paid } = reconciled;
-    // The pass ended first: counted as not read.
+    // The run ended first: counted as not read.
     if ('reason' in reconciled && reconciled.reason === 'not_read') return;
     const list = counts[paid === true ? 'paid' : 'pending'];
     list.set(result, (list.get(result) ?? 0) + 1);

@@ -46,7 +46,7 @@ export function fit(text: string, columns: number): string {
   return `${shorter}…`;
 }
 
-/** Breaks text at its spaces into lines of at most this many columns. A longer word is broken, too. */
+/** Breaks text at its spaces into lines of at most this many columns. A longer word is also broken. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';

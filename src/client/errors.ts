@@ -46,7 +46,7 @@ interface Details extends ErrorOptions {
   status?: number | undefined;
   body?: ServiceErrorBody | undefined;
   retryAfterMs?: number | undefined;
-  /** Default: those of the documented service with this status. */
+  /** Default: the faults that the documented service reports with this status. */
   authenticationFaults?: readonly AuthenticationFault[] | undefined;
 }
 

@@ -42,7 +42,7 @@ export function findTransaction(body: unknown): Transaction | undefined {
 
 /**
  * Calls your own translation of a response. Throws UNREADABLE_RESPONSE if the translation throws or returns a
- * promise: the service is available, and the next transfer may be read. `status` is that of the response.
+ * promise: the service is available, and the next transfer may be read. `status` is the HTTP status.
  */
 function translate<T>(call: () => T, status: number): T {
   const unreadable = (message: string, cause?: unknown): TransferClientError =>

@@ -144,7 +144,7 @@ function describeSilence(error: unknown, timeoutMs: number): string {
 
 /**
  * Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`.
- * A URL loses the blanks at its end, so `.. ` would be one, too.
+ * A URL loses the blanks at its end, so `.. ` would also be a way up.
  */
 export function toPathSegment(id: unknown): string {
   if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$|\s)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+(?<!\s)$/u.test(id)) {

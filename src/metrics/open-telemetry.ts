@@ -29,7 +29,7 @@ export interface OpenTelemetryMeter {
 }
 
 /**
- * Records the metrics of all receivers and reconciliation passes of this process with a meter. Returns a function that
+ * Records the metrics of all receivers and reconciliation runs of this process with a meter. Returns a function that
  * ends the recording and removes the gauges. Counters and histograms keep their last values, because OpenTelemetry
  * cannot remove them. Throws INVALID_ARGUMENT.
  *

@@ -30,7 +30,7 @@ export interface PrometheusClient<Registry extends PrometheusRegistry> {
 }
 
 /**
- * Registers the metrics of all receivers and reconciliation passes of this process. Returns a function that ends the
+ * Registers the metrics of all receivers and reconciliation runs of this process. Returns a function that ends the
  * recording and removes the metrics. Throws INVALID_ARGUMENT, or the client's own error for a name already registered.
  *
  * @example

@@ -34,7 +34,7 @@ interface OutcomeMessage {
   readonly error?: unknown;
 }
 
-/** The fields of a reconciliation pass that the metrics read. */
+/** The fields of a reconciliation run that the metrics read. */
 interface PassMessage {
   readonly report: Counts & { readonly stopped?: string | undefined; readonly paid?: Counts | undefined };
   readonly oldestOpenAt?: Date | undefined;
@@ -47,7 +47,7 @@ const outcomeChannel = 'transfer-callbacks:outcome';
 const passChannel = 'transfer-callbacks:reconciled';
 
 /**
- * Makes all instruments, and records what the receivers and the reconciliation passes of this process publish. Covers
+ * Makes all instruments, and records what the receivers and the reconciliation runs of this process publish. Covers
  * the ESM and the CommonJS copy of this package. Returns a function that ends the recording.
  */
 export function recordMetrics(instruments: Instruments): () => void {
@@ -96,10 +96,10 @@ class Recorder {
   recordPass({ report, oldestOpenAt, onlyPaid }: PassMessage): void {
     const { stopped, paid } = report;
     for (const result of results) this.#write('reconciled', report[result] + (paid?.[result] ?? 0), { result });
-    // It has looked at no open transfer, and must not hide that no other pass does.
+    // It has looked at no open transfer, and must not hide that no other run does.
     if (onlyPaid === true) return;
-    // A pass that a failure ended, such as a revoked key, must not look like a complete one. An abort is no failure:
-    // the signal may be the pass's own timeout.
+    // A run that a failure ended, such as a revoked key, must not look like a complete one. An abort is not a failure,
+    // because the signal may be the run's own timeout.
     if (stopped !== undefined && stopped !== 'limit' && stopped !== 'aborted') return;
     this.#write('reconciliationLastEnd', Date.now() / 1_000);
     if (stopped !== undefined) return;

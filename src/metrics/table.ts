@@ -40,7 +40,7 @@ const outcomeLabels = Object.keys(outcomes).flatMap((outcome) =>
 );
 const sourceLabels = [{ source: 'http' }, { source: reconciliation }];
 
-/** The results that a reconciliation pass reports per transfer. */
+/** The results that a reconciliation run reports per transfer. */
 export const results = ['processed', 'duplicate', 'unchanged', 'pending', 'unknown', 'failed'] as const;
 
 /** Every metric of this package. */
@@ -76,7 +76,7 @@ export const metrics = {
     unit: 's',
     help: 'From the final status of a transfer at the service to the success of its handler.',
     labels: ['source'],
-    // The attempts follow after 0, 30 s and longer pauses (service §6.3); a reconciliation pass after minutes or hours.
+    // The attempts follow after 0, 30 s and longer pauses (service §6.3); a reconciliation run after minutes or hours.
     buckets: [1, 5, 15, 45, 120, 300, 900, 3_600, 21_600, 86_400],
     zeros: sourceLabels,
   },

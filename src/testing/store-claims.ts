@@ -108,7 +108,7 @@ export const claimChecks: readonly WrittenCheck[] = [
       const { key } = round;
       // 255 code points, as the receiver counts: more in UTF-16, and more bytes.
       const long = (last: string): string => key + '😀'.repeat(254 - key.length) + last;
-      // Events of two types with the id of a transfer, and a transfer whose id begins as that of an event.
+      // Events of two types with the id of a transfer, and a transfer whose id begins like the id of an event.
       const kinds = [`other:a:${key}`, `other:b:${key}`, `other:${key}`, `other\u001f${key}`];
       const keys = [key, ...kinds, ...keyEnds.map((end) => `${key} ${end}`), ` ${key} a`, long('1'), long('2')];
       const claims = await Promise.all(

@@ -49,8 +49,8 @@ export interface StoreCheck {
  * A store that keeps claims or records within its process is caught with a second object only. Make it as another
  * process would, with its own client. The checks never claim with one token through both objects.
  *
- * The checks of `read` and `forget` accept a store without them. Those of refunds accept a transactional store without
- * `claimsBoth`, with which no receiver takes `onReversed`. Those of writes through `tx` run if they get
+ * The checks of `read` and `forget` accept a store without them. The checks of refunds accept a transactional store
+ * without `claimsBoth`, with which no receiver takes `onReversed`. The checks of writes through `tx` run if they get
  * `transaction`. A transactional store, whose `settle` commits, keeps nothing of a late holder; every other store keeps
  * its success.
  *

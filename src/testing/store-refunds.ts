@@ -151,7 +151,7 @@ export const refundChecks: readonly WrittenCheck[] = [
   },
 ];
 
-/** Claims what is free. It may be in progress while a claim that was refused before gives its locks back. */
+/** Claims what is free. It may be in progress while a claim that was refused before releases its locks. */
 async function holdSoon(
   round: Round,
   name: string,

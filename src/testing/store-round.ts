@@ -80,7 +80,7 @@ export class Round {
     this.transactional = store.transactional === true;
   }
 
-  /** Returns a token as long as one can get. Those of one round differ in their last characters only. */
+  /** Returns a token as long as one can get. The tokens of one round differ in their last characters only. */
   token(name: string): string {
     return this.#tokenPrefix + name;
   }

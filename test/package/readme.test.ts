@@ -115,7 +115,7 @@ async function checkApp(store: 'pg' | 'redis', environment: NodeJS.ProcessEnv, c
   const { code, stdout, stderr } = await start('bash', ['-c', command], folder, env);
   expect(code, stdout + stderr).toBe(0);
   expect(stdout).toMatch(/^✓ failed +acknowledges it +200 +once$/m);
-  expect(stdout).toContain('15 right, 0 wrong, 0 not seen.');
+  expect(stdout).toContain('19 right, 0 wrong, 0 not seen.');
 }
 
 test(

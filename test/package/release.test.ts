@@ -101,7 +101,7 @@ async function checkQuickStart(app: string): Promise<void> {
   const before = await readLedger(app);
   const check = findCheck(server.port);
   const { code, stdout, stderr } = await start('bash', ['-c', check], app, { ...env, CALLBACK_SECRET: secret });
-  expect(stdout, stderr).toContain('15 right, 0 wrong');
+  expect(stdout, stderr).toContain('19 right, 0 wrong');
   expect(code).toBe(0);
   const forged = transferSucceeded();
   expect((await post(server.url.replace(secret, 'a-guess'), forged)).status).toBe(401);

@@ -87,7 +87,7 @@ function adviseMissed(
   { finalAt }: Extract<ServiceReading, { state: 'final' }>,
   { record, retentionMs }: Findings,
 ): Advice {
-  // The record of the success is there, so that of its reversal, which is younger, cannot have expired.
+  // The record of the success is there, so the record of its reversal, which is younger, cannot have expired.
   const isReversal = record.state === 'handled';
   const reconcile = `Reconcile it now, or leave it to the next reconciliation${isReversal ? ' of `paid`' : ''}.`;
   const lost = 'the store may have lost records (flush, eviction, failover, another prefix)';
@@ -139,7 +139,7 @@ function adviseUndecided(service: ServiceReading, record: RecordReading): Advice
   const unread: string[] = [];
   if (service.state === 'unread') unread.push(`the service ${describeFault(service.error)}`);
   if (record.state === 'unread') unread.push(`the record ${describeFault(record.error)}`);
-  // Your own id is no key of the store, so that `free` proves nothing then.
+  // Your own id is not a key of the store, so `free` proves nothing if the given id is yours.
   const guess =
     record.state === 'unread'
       ? ''

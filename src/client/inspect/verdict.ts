@@ -36,7 +36,7 @@ export type ServiceReading =
 
 /** What the store has recorded for a transfer. */
 export type RecordReading =
-  /** `reversal` is the record of what was given back, if a receiver with `onReversed` has one. */
+  /** `reversal` is the record of the refund, if a receiver with `onReversed` has one. */
   | (StoreRecord & { reversal?: StoreRecord | undefined })
   /** The record could not be read. */
   | { state: 'unread'; error: unknown };
@@ -48,7 +48,7 @@ export type TransferVerdict =
   /** A delivery holds the claim. */
   | 'in_progress'
   /**
-   * The handler has succeeded, for the facts that the service gives. Or the money was given back, and that is final.
+   * The handler has succeeded, for the facts that the service gives. Or the payout was refunded, and that is final.
    */
   | 'handled'
   /** The transfer is final, and this status has no record: it was not handled, or the store has lost the record. */
@@ -110,12 +110,12 @@ function isSameMoney(facts: Facts, handled: TransferCallbackFacts): boolean {
   );
 }
 
-/** Compares the status that the service gives with those of the records of the transfer and of its reversal. */
+/** Compares the status that the service gives with the status in each record, of the transfer and its reversal. */
 function compareStatus(status: unknown, handled: readonly TransferCallbackFacts[]): RecordColumn {
   if (status === undefined) return 'same';
   const statuses = handled.map((each) => each.status);
   if (status === 'SUCCESS') return statuses.every((each) => each === 'SUCCESS') ? 'same' : 'other';
-  // A failure and a reversal both give the money back, and only one of them is handled.
+  // A failure and a reversal both refund the payout, so only one of them is handled.
   if (statuses.some((each) => each === 'FAILED' || each === 'REVERSED')) return 'same';
   return status === 'REVERSED' ? 'before' : 'other';
 }

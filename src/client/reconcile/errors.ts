@@ -7,7 +7,7 @@ import { ListRepeats } from './repetitions.js';
 import type { NotHandled, ReconciliationReport } from './report.js';
 
 /**
- * Rejects a pass that could not go on because your own code threw, or because a list has no end. The original error is
+ * Rejects a run that could not go on because your own code threw, or because a list has no end. The original error is
  * the `cause`.
  *
  * @example
@@ -19,7 +19,7 @@ import type { NotHandled, ReconciliationReport } from './report.js';
  */
 export class ReconciliationError extends Error {
   readonly code: 'PENDING_FAILED' | 'PAID_FAILED' | 'ON_PROGRESS_FAILED';
-  /** What the pass did before. */
+  /** What the run did before. */
   readonly report: ReconciliationReport;
 
   constructor(code: ReconciliationError['code'], report: ReconciliationReport, cause: unknown) {

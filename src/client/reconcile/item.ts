@@ -4,7 +4,7 @@ import type { PendingTransfer } from './report.js';
 
 // Reads and checks an item of `pending` or `paid`. JavaScript may give anything.
 
-/** A list that a pass takes. */
+/** A list that a run takes. */
 export type ListName = 'pending' | 'paid';
 
 type Item = Partial<PendingTransfer> | null | undefined;
@@ -14,8 +14,8 @@ const clockMs = 15 * 60_000;
 const dayMs = 86_400_000;
 
 /**
- * Returns the id as a string, even if it is a numeric key, or '' if there is no id. A number above 2^53 - 1 is no id,
- * because its last digits may be lost.
+ * Returns the id as a string, even if it is a numeric key, or '' if there is no id. A number above 2^53 - 1 is not an
+ * id, because its last digits may be lost.
  */
 export function findId(item: Item): string {
   const id: unknown = item?.id;
@@ -24,8 +24,8 @@ export function findId(item: Item): string {
 }
 
 /**
- * Returns the creation time in milliseconds since 1970, or NaN if the item is no transfer or has no date. A cursor of
- * PostgreSQL gives -Infinity for the timestamp `-infinity`.
+ * Returns the creation time in milliseconds since 1970, or NaN if the item is not a transfer or has no date. A cursor
+ * of PostgreSQL gives -Infinity for the timestamp `-infinity`.
  */
 export function findCreationMs(item: Item): number {
   return new Date(Number(item?.createdAt ?? NaN)).getTime();

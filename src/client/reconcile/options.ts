@@ -1,7 +1,7 @@
 import { wholeNumber } from '../../lib/checks.js';
 import { requireSignal } from '../checks.js';
 
-/** Options of a pass over many transfers. */
+/** Options of a run over many transfers. */
 export interface PassOptions {
   /**
    * How many transfers are processed at the same time, at most 10 000.
@@ -19,7 +19,7 @@ export interface PassOptions {
    */
   limit?: number | undefined;
   /**
-   * Ends the pass: no further transfers are read, those being read stay pending, and running handlers finish. Pass
+   * Ends the run: no further transfers are read, those being read stay pending, and running handlers finish. Pass
    * `AbortSignal.timeout(ms)` to end it after a time.
    * @default none
    */

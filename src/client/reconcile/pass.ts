@@ -19,13 +19,13 @@ interface Taken {
   readonly previous: PendingTransfer | undefined;
 }
 
-/** The service as all lists of a pass ask it. */
+/** The service as all lists of a run ask it. */
 export interface PassService {
   readonly ask: Ask;
   readonly throttle: Throttle;
 }
 
-/** Why a pass cannot go on: your own code threw, or a list has no end. */
+/** Why a run cannot go on: your own code threw, or a list has no end. */
 export interface Fault {
   readonly code: ReconciliationError['code'];
   readonly cause: unknown;
@@ -48,7 +48,7 @@ export class Pass {
   /** How many items were taken, and the last of them. */
   #count = 0;
   #last: PendingTransfer | undefined;
-  /** The first item that was not read: the next pass must begin there. */
+  /** The first item that was not read: the next run must begin there. */
   #firstSkipped: Taken | undefined;
   /** Why no more items are taken. */
   #stopped: Stopped | undefined;
@@ -79,7 +79,7 @@ export class Pass {
   }
 
   /**
-   * Resolves when everything that was begun has ended, with the fault that has ended the pass, if there is one.
+   * Resolves when everything that was begun has ended, with the fault that has ended the run, if there is one.
    * `handle` resolves with whether the transfer was read, and what it throws is such a fault. Never rejects.
    */
   async run(handle: (item: PendingTransfer) => Promise<boolean>): Promise<Fault | undefined> {
@@ -105,7 +105,7 @@ export class Pass {
     return this.#fault;
   }
 
-  /** Ends the pass, and gives up what is being read. */
+  /** Ends the run, and gives up what is being read. */
   stop(reason: Stopped): void {
     this.#takeNoMore(reason);
     for (const controller of this.#reading) controller.abort();

@@ -34,23 +34,23 @@ export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptio
    */
   minAgeMs?: number | undefined;
   /**
-   * Called once per transfer, and awaited. What it throws ends the pass.
+   * Called once per transfer, and awaited. What it throws ends the run.
    * @default none
    */
   onProgress?: ((reconciled: Reconciled, report: Readonly<ReconciliationReport>) => unknown) | undefined;
 }
 
 /**
- * What the diagnostics channel `transfer-callbacks:reconciled` publishes at the end of each pass, successful or not.
+ * What the diagnostics channel `transfer-callbacks:reconciled` publishes at the end of each run, successful or not.
  * Frozen.
  */
 export interface ReconciledMessage {
   /** What `reconcileTransfers` resolves with, or the report of the `ReconciliationError` that it rejects with. */
   readonly report: Readonly<ReconciliationReport>;
   readonly durationMs: number;
-  /** The creation time of the oldest transfer of `pending` that the pass left open; `undefined` if there is none. */
+  /** The creation time of the oldest transfer of `pending` that the run left open; `undefined` if there is none. */
   readonly oldestOpenAt: Date | undefined;
-  /** Whether the pass had no `pending`, so that it tells nothing about open transfers. */
+  /** Whether the run had no `pending`, so that it tells nothing about open transfers. */
   readonly onlyPaid: boolean;
 }
 
@@ -58,11 +58,11 @@ const passes = channel('transfer-callbacks:reconciled');
 const optionNames = [...passOptionNames, 'receiver', 'pending', 'paid', 'minAgeMs', 'onProgress'];
 
 /**
- * Makes one pass over the transfers whose callback has not come (service §6.5). Reads each, and gives those that are
- * final to the receiver, with source `reconciliation`. A callback and a pass may meet, in one process or in two: the
+ * Makes one run over the transfers whose callback has not come (service §6.5). Reads each, and gives those that are
+ * final to the receiver, with source `reconciliation`. A callback and a run may meet, in one process or in two: the
  * handler runs once. It gives only the reversals of `paid` to the receiver. Pauses while the service is
  * unavailable, and ends after 10 failures in a row; see `Stopped`. Rejects with INVALID_ARGUMENT, or with a
- * `ReconciliationError`, which has the report, when `pending`, `paid` or `onProgress` throws. Publishes each pass on
+ * `ReconciliationError`, which has the report, when `pending`, `paid` or `onProgress` throws. Publishes each run on
  * the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
  *
  * @example

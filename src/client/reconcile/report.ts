@@ -46,7 +46,7 @@ export type Reconciled = {
     /** Only for a transfer of `paid`: the service gives it as succeeded. Nothing was run. */
     | { result: 'unchanged' }
     /**
-     * `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the pass ended first, or the receiver
+     * `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the run ended first, or the receiver
      * closes.
      */
     | { result: 'pending'; reason: 'too_young' | 'not_final' | 'not_read' }
@@ -69,7 +69,7 @@ export interface NotHandled {
   received: Conflict['received'];
 }
 
-/** Why a pass ended before its last transfer. */
+/** Why a run ended before its last transfer. */
 export type Stopped =
   /** 10 failures of one kind in a row; `unavailable` also when the service asks for a pause of over 60 s. */
   | Trouble
@@ -83,7 +83,7 @@ export type Stopped =
   | 'error';
 
 /**
- * The number of transfers of `pending` with each result, and what is known of the pass. `paid` is the same for that
+ * The number of transfers of `pending` with each result, and what is known of the run. `paid` is the same for that
  * list. Safe as JSON, if your items are: `cursor` is one.
  *
  * @example
@@ -99,7 +99,7 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
    * The age of the oldest transfer that is not `processed`, `duplicate` or `unchanged`; `undefined` if there is none.
    */
   oldestOpenMs: number | undefined;
-  /** Why the pass ended before its last transfer; `undefined` if it did not. */
+  /** Why the run ended before its last transfer; `undefined` if it did not. */
   stopped: Stopped | undefined;
   /**
    * How many transfers are open at the service, by the status that it gives, such as `{ PENDING: 3 }`. At most 20
@@ -113,8 +113,8 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
    */
   advice: string | undefined;
   /**
-   * The last transfer up to which all were read. Let your query for the next pass begin after it, and at the start
-   * once a pass ends without `stopped`. Set when the pass has ended; `undefined` if there is none.
+   * The last transfer up to which all were read. Let your query for the next run begin after it, and at the start
+   * once a run ends without `stopped`. Set when the run has ended; `undefined` if there is none.
    */
   cursor: PendingTransfer | undefined;
   /** How many transfers were queried. */
@@ -131,7 +131,7 @@ function hasError(reconciled: Reconciled): reconciled is ReconciliationReport['p
   return reconciled.error !== undefined;
 }
 
-/** The report of a list while its pass runs. */
+/** The report of a list during its run. */
 export class ReportBuilder {
   readonly report: ReconciliationReport = {
     processed: 0,

@@ -14,7 +14,7 @@ const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
 
 /**
- * Decides when a pass may query the next transfer, and when it should end: after 10 failures of one kind in a row, or
+ * Decides when a run may query the next transfer, and when it should end: after 10 failures of one kind in a row, or
  * when the service asks for a pause of over 60 s. Pauses after a failure as long as the service asks, and at least 1 s,
  * then 2 s, 4 s and so on. A refusal needs no pause.
  */
@@ -37,7 +37,7 @@ export class Throttle {
     this.#nextQueryAt = Math.max(this.#nextQueryAt, performance.now()) + this.#intervalMs;
   }
 
-  /** Returns the trouble for which the pass should end. */
+  /** Returns the trouble for which the run should end. */
   noteQueryEnd(error: TransferClientError | undefined): Trouble | undefined {
     if (error !== undefined) {
       if (error.code === 'INVALID_ID') return undefined; // Nothing was sent.
@@ -48,7 +48,7 @@ export class Throttle {
     return undefined;
   }
 
-  /** Returns the trouble for which the pass should end. */
+  /** Returns the trouble for which the run should end. */
   noteStore(isAvailable: boolean): Trouble | undefined {
     if (!isAvailable) return this.#noteTrouble('store_unavailable');
     this.#inARow.store_unavailable = 0;

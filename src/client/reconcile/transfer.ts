@@ -18,7 +18,7 @@ import type { PendingTransfer, Reconciled } from './report.js';
 /** What is used of a receiver: one made by hand may have no options. */
 export type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'> & Serving;
 
-/** What is used of a pass. */
+/** What is used of a run. */
 type Reading = Pick<Pass, 'lookUp' | 'noteStore' | 'stop'>;
 
 /** Options of `reconcileTransfer`. */
@@ -39,8 +39,8 @@ const ignore = (): void => undefined;
 
 /**
  * Reads one transfer, whatever its age, and gives it to the receiver if it is final, with source `reconciliation`. A
- * callback and this may meet: the handler runs once. It is no pass, so nothing is published and no metric of passes
- * changes. Rejects with INVALID_ARGUMENT only.
+ * callback may arrive meanwhile, but the handler runs only once. This is not a reconciliation run, so nothing
+ * is published and no metric of runs changes. Rejects with INVALID_ARGUMENT only.
  *
  * @example
  * const { result } = await reconcileTransfer({ receiver, id: 'payout-1' });
@@ -58,7 +58,7 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
   return readAndReceive(id, { lookUp, noteStore: ignore, stop: ignore }, receiver);
 }
 
-/** Decides about one transfer of a pass: reads it if it is old enough, and hands it to the receiver if it is final. */
+/** Decides about one transfer of a run: reads it if it is old enough, and hands it to the receiver if it is final. */
 export async function reconcilePending<C extends CallbackShape, Tx>(
   transfer: PendingTransfer,
   minAgeMs: number,

@@ -248,7 +248,7 @@ async function callQuery(call: () => unknown, requests: QueryRequests): Promise<
 }
 
 /**
- * Throws UNREADABLE_RESPONSE if there is a promise anywhere in the payload, such as that of a `get` without `await`.
+ * Throws UNREADABLE_RESPONSE if there is a promise in the payload, such as the promise of a `get` without `await`.
  */
 function requireAwaited(payload: unknown): void {
   const values = new Set([payload]);

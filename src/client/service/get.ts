@@ -16,7 +16,7 @@ export class QueryRequests {
   readonly #baseUrl: string;
   readonly #signal: AbortSignal;
   readonly #id: string;
-  /** Whether a response could be used. A later error of the query is no fault of the service. */
+  /** Whether a response could be used. A later error of the query is not the service's fault. */
   hasResponse = false;
 
   /** `id` is the id of the transfer: errors may show it. */

@@ -170,7 +170,7 @@ function toAmount<T>(given: T): NonNullable<T> | undefined {
   return typeof given === 'string' && !/\p{Nd}/u.test(given) ? undefined : toFact(given);
 }
 
-/** Returns whether this is a time in ISO 8601. Without `Z` or an offset, its zone would be that of the process. */
+/** Returns whether this is an ISO 8601 time. Without `Z` or an offset, it would have the time zone of the process. */
 function isTime(given: unknown): given is string {
   const pattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/;
   return typeof given === 'string' && pattern.test(given) && !Number.isNaN(Date.parse(given));

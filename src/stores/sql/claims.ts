@@ -11,9 +11,9 @@ export const claimTries = 3;
 
 /** Which rows a call is about. */
 export interface Records {
-  /** The id of the row of the transfer. Its lock is that of all claims of the transfer. */
+  /** The id of the row of the transfer. All claims of the transfer use the lock of this id. */
   readonly transfer: string;
-  /** The ids of the rows that are claimed or read, that of the refund first. */
+  /** The ids of the rows that are claimed or read. The id of a refund comes first. */
   readonly ids: Ids;
 }
 

@@ -5,12 +5,12 @@ import { sqliteMechanism, sqliteSyntax } from './sqlite.js';
 import type { Syntax, Table } from './table.js';
 import type { SqlEngine } from './transaction.js';
 
-/** The databases that the store speaks to. `mysql` is MariaDB, too. */
+/** The databases that the store speaks to. `mysql` includes MariaDB. */
 export type SqlDialect = 'postgres' | 'mysql' | 'sqlite';
 
 interface Dialect {
   readonly syntax: Syntax;
-  /** Where the table is, if the options name no schema. Default: in that of the connection. */
+  /** The schema of the table if the options do not name one. Default: the schema of the connection. */
   readonly schema?: string;
   /** Whether handlers get a transaction. */
   readonly isTransactional: boolean;

@@ -3,7 +3,7 @@ import { lateRefusal, readText, type Loan } from './lend.js';
 /** Begins the statement by which a library ends a transaction, or a nested one. */
 const endText = /^(?:COMMIT|ROLLBACK|RELEASE)\b/;
 
-/** TypeORM's connection of a transaction. It sends all statements by this method, those of repositories, too. */
+/** TypeORM's connection of a transaction. It sends all statements by this method, also statements of repositories. */
 export interface QueryRunner {
   query(sql: unknown, ...more: readonly unknown[]): Promise<unknown>;
 }

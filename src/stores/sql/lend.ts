@@ -15,11 +15,11 @@ export interface LendRules {
   /** Methods that send a statement, and reject where others throw. Refused if that would begin or end a transaction. */
   readonly queries?: readonly string[];
   /**
-   * Methods that end the connection or give it back, which the store does. They do nothing, resolve, and call the
-   * callback.
+   * Methods that end the connection or return it to its pool, which the store does. They do nothing, resolve, and call
+   * the callback.
    */
   readonly ignored?: readonly string[];
-  /** Methods that begin or end a transaction, or give its connection back. They are refused. */
+  /** Methods that begin or end a transaction, or return its connection to the pool. They are refused. */
   readonly controls?: readonly string[];
   /** Whether a call of one of `controls` is harmless, because it ends a nested transaction. */
   readonly isNested?: (target: object, name: string) => boolean;
@@ -27,7 +27,7 @@ export interface LendRules {
   readonly nests?: readonly string[];
   /** The rules of what those methods give to the handler. Default none. */
   readonly nested?: LendRules;
-  /** Properties that are objects and are lent, too. */
+  /** Properties that are objects and are also lent. */
   readonly parts?: Readonly<Record<string, LendRules>>;
 }
 
@@ -83,7 +83,7 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
   const own: Record<PropertyKey, unknown> = Object.fromEntries(ignored.map((name) => [name, doNothing]));
   const isQuiet = (name: PropertyKey): boolean => [...queries, ...controls].includes(name as string);
 
-  /** Makes the method that the handler calls in place of that of the object. */
+  /** Makes the method that the handler calls in place of the object's own method. */
   const wrap = (name: string, method: Method): Method => {
     // On the object itself: a method may use its private fields.
     const call = (args: unknown[]): unknown => callOpen(method, target, args, lending);
@@ -107,8 +107,8 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
   return new Proxy(target, {
     get(_, name) {
       if (Object.hasOwn(own, name)) return own[name];
-      // Prisma's queries start at a property, and Sequelize reads those of its transaction. Promises and consoles ask
-      // for these.
+      // Prisma's queries start at a property, and Sequelize reads the properties of its transaction. Promises and
+      // consoles ask for `then` and for symbols.
       if (lending.hasEnded && typeof name === 'string' && name !== 'then' && !isQuiet(name)) throw lateRefusal();
       const value: unknown = Reflect.get(target, name);
       if (typeof name !== 'string') return value;
@@ -134,7 +134,7 @@ function callOpen(method: Method, self: unknown, args: unknown[], lending: Lendi
   return Reflect.apply(method, self, args);
 }
 
-/** Begins a nested transaction. What it gives to the handler is lent, too, and its end is waited for. */
+/** Begins a nested transaction. Lends what it gives to the handler, and waits for its end. */
 function nest(call: (args: unknown[]) => unknown, args: unknown[], rules: LendRules, lending: Lending): unknown {
   const lendNested = (nested: unknown): unknown =>
     // An array has the results of several operations.
@@ -149,7 +149,7 @@ function nest(call: (args: unknown[]) => unknown, args: unknown[], rules: LendRu
         : arg,
     ),
   );
-  // The transaction of Knex is no promise, and has its methods.
+  // The transaction of Knex is not a promise, but has the methods of a promise.
   if (!hasMethods(reply, 'then')) return reply;
   const ended = Promise.resolve(reply);
   lending.track(ended);

@@ -54,7 +54,7 @@ export function prismaStore<
         transactions.set(tx, operations);
         return work(tx);
       };
-      // At its deadline Prisma gives the connection back, even if the database has not replied to the ROLLBACK.
+      // At its deadline Prisma returns the connection to the pool, even if the database has not replied to ROLLBACK.
       return extended.$transaction(run, { maxWait: Math.ceil(queueMs), timeout: maxTimerMs });
     },
   };
@@ -183,7 +183,7 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
       transaction: (work) => library.transaction(work),
     },
     {
-      // Knex would give the connection back.
+      // A `commit` or `rollback` of the handler would make Knex return the connection to its pool.
       lend: (tx) => late.endKnex(lend(tx, { controls: ['commit', 'rollback'] }), tx as typeof tx & KnexTransaction),
       findWarnings: () =>
         warnOfQueryTimeout((knex as { client?: { config?: { connection?: unknown } } }).client?.config?.connection),
@@ -253,7 +253,7 @@ const queryRunner: LendRules = {
   isNested: (runner, name) => !name.startsWith('release') && Number(Reflect.get(runner, 'transactionDepth')) > 1,
 };
 
-/** TypeORM's manager of a transaction, which its nested ones share. Its `release` is that of its connection. */
+/** TypeORM's manager of a transaction, which its nested ones share. Its `release` releases its connection. */
 const manager: LendRules = {
   controls: ['release'],
   parts: { queryRunner },
@@ -372,7 +372,7 @@ function requireOptions(options: DialectOptions): DialectOptions {
   return given;
 }
 
-/** Whether a statement has rows to read: some drivers of SQLite refuse to read those of others. */
+/** Whether a statement has rows to read. Some drivers of SQLite refuse to read the rows of any other statement. */
 function hasRows(sql: string): boolean {
   return sql.startsWith('SELECT') || sql.endsWith('RETURNING id');
 }

@@ -252,9 +252,9 @@ function readNumber(error: unknown): number | undefined {
 }
 
 /**
- * Takes the lock, and fails by overflow if another session has it. Gives back what an earlier claim may have left on
- * this connection. The server ends a session that sends nothing for `wait_timeout`, and with it the transaction and the
- * lock.
+ * Takes the lock, and fails by overflow if another session has it. Releases the lock that an earlier claim may have
+ * left on this connection. The server ends a session that sends nothing for `wait_timeout`, and with it the transaction
+ * and the lock.
  */
 function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings): string {
   const name = lockName(table, id);
@@ -324,7 +324,7 @@ function failUnless(oneOrZero: string): string {
   return `9223372036854775807 + (1 - ${oneOrZero})`;
 }
 
-/** Names of locks are those of the whole server, and have at most 64 characters. */
+/** The whole server shares the names of locks, which have at most 64 characters. */
 function lockName(table: Table, id: string): string {
   const own = toHex(`.${table.name}.${id}`);
   return table.hasSchema ? `SHA2('${own}', 224)` : `SHA2(CONCAT(COALESCE(HEX(DATABASE()), '-'), '${own}'), 224)`;

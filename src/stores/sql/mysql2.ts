@@ -26,7 +26,7 @@ type Rows = readonly unknown[];
 
 const rules: LendRules = {
   queries: ['query', 'execute'],
-  // `end` of a connection of a pool gives it back, in the middle of the transaction.
+  // `end` of a connection of a pool returns it to the pool, in the middle of the transaction.
   ignored: ['release', 'end'],
   // The last two end the transaction in the server, and put `autocommit` back to 1.
   controls: ['beginTransaction', 'commit', 'rollback', 'reset', 'changeUser'],

@@ -25,7 +25,7 @@ export interface SqlStoreOptions {
 
 /** Options of a store on a library that does not say which database it talks to. */
 export interface DialectOptions<D extends SqlDialect = SqlDialect> extends SqlStoreOptions {
-  /** The database that the library talks to; `mysql` for MariaDB, too. */
+  /** The database that the library talks to. Use `mysql` for MariaDB. */
   dialect: D;
 }
 

@@ -18,9 +18,9 @@ export interface OwnConnection<Tx> {
   /** Called if the connection ends before it goes back. */
   onEnd: (error: Error) => void;
   lend(): Loan<Tx>;
-  /** Gives the connection back to its pool. */
+  /** Returns the connection to its pool. */
   giveBack(): void;
-  /** Rolls back, and then gives the connection back, or ends it if that fails. Never rejects. */
+  /** Rolls back, and then returns the connection to its pool, or ends it if the rollback fails. Never rejects. */
   rollBack(steps: ClaimSteps): Promise<void>;
 }
 

@@ -20,7 +20,7 @@ export const postgresSyntax: Syntax = {
   key: 'text',
   text: 'text',
   now: "(date_part('epoch', clock_timestamp()) * 1000)::bigint",
-  // Without COLLATE it would have that of the name of the encoding, and no index would be used.
+  // Without COLLATE the text would have the collation of the encoding's name, and no index would be used.
   literal: (text) => `${plain.test(text) ? `'${text}'` : toDecoded(text)} COLLATE "default"`,
   show: (column) => column,
   parse: (shown) => shown,

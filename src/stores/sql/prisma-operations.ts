@@ -28,7 +28,7 @@ export class PrismaOperations {
     this.#own = sql;
     try {
       const reply = await tx.$queryRawUnsafe(sql);
-      // A handler's operation that passes by could fail between the record and the COMMIT, too.
+      // A handler's operation that passes by the extension could also fail between the record and the COMMIT.
       if (isFirst && !this.#hasSeenFirst) throw new TransferCallbackError('STORE_REPLY_UNEXPECTED', unseen);
       return reply;
     } finally {

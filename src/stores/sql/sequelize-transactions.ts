@@ -15,7 +15,7 @@ export interface SequelizeTransaction {
   finished?: string | undefined;
 }
 
-/** After a deadlock Sequelize would end the transaction of a statement, and give its connection back. */
+/** After a deadlock Sequelize would end the transaction of a statement, and return its connection to the pool. */
 export function keepOpen(transaction: SequelizeTransaction): object {
   const refuse = { value: () => Promise.reject(new Error('The store ends the transaction.')) };
   const finished = { value: undefined, writable: true };
@@ -24,7 +24,7 @@ export function keepOpen(transaction: SequelizeTransaction): object {
 
 /** Sequelize nests by `sequelize.transaction({ transaction: tx })`, which begins nothing through `tx`. */
 export function lendSequelize(tx: SequelizeTransaction): Loan<SequelizeTransaction> {
-  // `begin` commits in MySQL, and the last three replace the connection, or give it back.
+  // `begin` commits in MySQL, and the last three replace the connection, or return it to the pool.
   const loan = lend(tx, { controls: ['commit', 'rollback', 'begin', 'prepareEnvironment', 'cleanup', 'forceCleanup'] });
   const waitForAll = async (): Promise<void> => {
     while (findNested(tx).length > 0) await pause(pollMs, { keepAlive: false });

@@ -18,7 +18,7 @@ import {
  * const toStore = <Tx>(database: SqlDatabase<Tx>): SqlStore<Tx> => sqlStore(database, { table: 'payout_callbacks' });
  */
 export interface SqlDatabase<Tx> {
-  /** What the library talks to; `mysql` for MariaDB, too. */
+  /** The database that the library talks to. Use `mysql` for MariaDB. */
   readonly dialect: Exclude<SqlDialect, 'sqlite'>;
   /**
    * Sends SQL without parameters, within the transaction if one is given. Resolves with the rows: as an array, as

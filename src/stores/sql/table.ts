@@ -130,7 +130,7 @@ export class Table {
     return `SELECT ${show(token)} AS token, ${show(fingerprint)} AS fingerprint, 1 AS claimed, 2 AS handled, 3 AS expires, 4 AS now`;
   }
 
-  /** Whether these rows are those of `sample`. */
+  /** Whether these rows are the rows of `sample`. */
   isSample(rows: readonly unknown[]): boolean {
     try {
       const { token, fingerprint, claimedAt, handledAt, expiresAt, leftMs } = this.toRow(rows) ?? {};
@@ -224,7 +224,7 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
   }
 }
 
-/** As those of records: a plugin that parses JSON would take it for an array. */
+/** Looks like the fingerprint of a record, because a plugin that parses JSON would turn that into an array. */
 const sampleFingerprint = '["SUCCESS",1,"XAF","check"]';
 
 /** PostgreSQL stores no NUL in a string. Buffer turns a lone surrogate, which no database stores, into U+FFFD. */

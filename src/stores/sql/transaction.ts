@@ -215,7 +215,7 @@ class TurnedTransaction<Tx> {
         commit: async (record) => {
           end(record);
           await Promise.race([this.#done, this.#failed]);
-          // The transaction of a library may resolve, too, if the handler has ended it.
+          // The transaction of a library may also resolve if the handler has ended it.
           if (!this.#isRecorded) throw endedEarly;
         },
         rollback: async () => {
