@@ -121,7 +121,7 @@ export function attemptCallback(
     else if (pieces) void sendInPieces(request, bytes);
     else if (beforeBody !== undefined) sendWhenOpen(request, bytes, beforeBody);
     else request.end(bytes);
-    // `url` is no URL, or not one of HTTP, or the function of the headers throws.
+    // `url` is not a URL of HTTP or HTTPS, or the function of the headers throws.
   }).catch((error: unknown) => ({ error: String(error) }));
 }
 

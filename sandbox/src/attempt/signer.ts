@@ -128,7 +128,7 @@ export function addSignature(
   return (body) => ({ ...sign(body), ...toHeaders(given, body) });
 }
 
-/** Whether a verifier takes the bytes of the body: what is no signature needs none. */
+/** Whether a verifier reads the bytes of the body. Only a signature needs them. */
 function readsBody(verify: unknown): boolean {
   return typeof verify === 'function' && verify.length > 2;
 }

@@ -6,7 +6,7 @@ type Describe = (body: string) => string | undefined;
 
 /**
  * Two or three lines on an attempt: what was sent, what came back and why. `when` comes first, and sets the indent.
- * `describe` returns the facts of a body; `undefined` for what is no callback.
+ * `describe` returns the facts of a body; `undefined` if the body is not a callback.
  */
 export function attemptRows(attempt: SandboxAttempt, when: string, describe: Describe = describeDocumented): string {
   const { number, response, durationMs, reason, nextAtMs, plannedAtMs } = attempt;
@@ -37,7 +37,7 @@ function describeResponse(response: AttemptResponse): string {
   return isLost(response) ? 'lost: part of the scenario' : fit(printable(response.error), 50);
 }
 
-/** A payload of one's own, and that of the scenario `malformed`, may be no callback. */
+/** The user's own payload and the payload of the scenario `malformed` may not be callbacks. */
 function describeDocumented(body: string): string | undefined {
   try {
     const { event, data } = JSON.parse(body) as { event?: string; data: { amount: number; currency: string } };

@@ -32,7 +32,7 @@ export const signedAdvice =
 
 /**
  * Returns the lines about what a response means and what to do about it; none if it acknowledges the callback.
- * `reason` is that of `findReason`. `isSigned` is true for the callback of a service that signs.
+ * `reason` is the result of `findReason`. `isSigned` is true for the callback of a service that signs.
  */
 export function toHint(response: AttemptResponse, reason: string | undefined, isSigned = false): string {
   if (isAcknowledgement(response)) return '';
@@ -62,7 +62,7 @@ export interface Endpoint {
   readonly allowOtherHosts: boolean;
 }
 
-/** Returns the endpoint at `url`, which was given as `urlFlag`, or that of a configuration file. Throws UsageError. */
+/** Returns the endpoint at `url`, the value of `urlFlag`, or the one in a configuration file. Throws UsageError. */
 export async function findEndpoint(
   urlFlag: string,
   url: string | undefined,
@@ -82,7 +82,7 @@ export async function findEndpoint(
   return { callbackUrl, callbackHeaders: all, allowOtherHosts };
 }
 
-/** Returns all headers. Those of the command line replace others of the same name. */
+/** Returns all headers. A header of the command line replaces another one of the same name. */
 function merge(own: Readonly<Record<string, string>>, given: Readonly<Record<string, string>>): Record<string, string> {
   const lower = Object.entries(own).map(([name, value]) => [name.toLowerCase(), value] as const);
   return { ...Object.fromEntries(lower), ...given };

@@ -87,7 +87,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (endpoint.callbackUrl === undefined) {
     throw new UsageError(missingUrl);
   }
-  // The address may be signed. That of a function has the externalId.
+  // The address may be signed. If a function makes the address, it has the externalId.
   const url = typeof endpoint.callbackUrl === 'string' ? endpoint.callbackUrl : undefined;
   if (data !== undefined) {
     const signed = definition === undefined ? undefined : await loadDefinition(definition, url);

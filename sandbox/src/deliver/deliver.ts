@@ -73,8 +73,8 @@ const optionNames: readonly (keyof DeliverOptions)[] = [
  * Delivers a callback as the service does (service §6): a POST of the same bytes, repeated until the response is a 2xx
  * or the fourth attempt has failed. `target` is an Express app, any other request listener, a server of `node:http` or
  * `node:https`, or a URL. A server need not listen: it is then reached through a port of 127.0.0.1 that is open during
- * the delivery. The certificate of a server is not checked; that of a URL is. A `callback` that is a string is sent
- * unchanged, a `URLSearchParams` as a form, anything else as JSON.
+ * the delivery. The certificate of a URL is checked, but the certificate of a server is not. A `callback` that is a
+ * string is sent unchanged, a `URLSearchParams` as a form, anything else as JSON.
  *
  * Resolves with whether each copy was acknowledged with a 2xx, at its first attempt or a later one, and with the status
  * of the response to each attempt, copy by copy, or why there was none. Rejects with INVALID_ARGUMENT only.

@@ -10,7 +10,7 @@ import type { AnnouncementBehaviour } from './scenarios.js';
 export interface SandboxAttempt {
   readonly transferId: string;
   readonly externalId: string;
-  /** Counted from 1 within one announcement of a callback: 1 to 4, unless the scenario sends more copies. */
+  /** Counted from 1 within one series of attempts to send a callback: 1 to 4, unless the scenario sends more copies. */
   readonly number: number;
   /** When it was planned for, in milliseconds of Unix time by the sandbox's clock, like `data.timestamp`. */
   readonly plannedAtMs: number;
@@ -28,7 +28,7 @@ export interface SandboxAttempt {
   readonly reason: string | undefined;
   /** What the response means and what to do about it, in a sentence for people. Its words may change. */
   readonly hint: string;
-  /** When the next attempt of the same announcement is planned; `undefined` if this was the last. */
+  /** When the next attempt of the same series is planned; `undefined` if this was the last. */
   readonly nextAtMs: number | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface PlannedAttempt {
   readonly plannedAtMs: number;
 }
 
-/** What an announcement is waiting for: the end of so many attempts, or the time of the next one. */
+/** What a series of attempts is waiting for: the end of so many attempts, or the time of the next one. */
 export type AnnouncementState = { readonly underWay: number } | { readonly next: PlannedAttempt };
 
 /** The series of attempts that makes one outcome known. */
@@ -50,7 +50,7 @@ interface Announcement {
   readonly behaviour: AnnouncementBehaviour;
   /** Whether the transfer was cleared, so that no more attempts follow. */
   isCleared(): boolean;
-  /** Called whenever the state changes; with `undefined` when the announcement has ended. */
+  /** Called whenever the state changes; with `undefined` when the series of attempts has ended. */
   onState(state: AnnouncementState | undefined): void;
   /** Called with the first attempt that was acknowledged, after it was recorded. */
   onAcknowledged(attempt: PlannedAttempt): void;
@@ -62,7 +62,7 @@ export interface AnnouncerParts {
   readonly timeoutMs: number;
   readonly headers: AttemptHeaders;
   /**
-   * That of another service, if it is not the documented one.
+   * The content type of the callbacks. A service other than the documented one may have another.
    * @default 'application/json'
    */
   readonly contentType?: string;

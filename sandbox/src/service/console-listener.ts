@@ -40,7 +40,7 @@ const contentTypes = {
 
 const securityHeaders = {
   'Cache-Control': 'no-store',
-  // An externalId and the body of a response are text of strangers: nothing but the page's own files may run.
+  // Other programs write an externalId and the body of a response, so only the page's own files may run.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
@@ -117,7 +117,7 @@ function toSettings(options: ResolvedSandboxOptions) {
   };
 }
 
-/** Returns the headers without their values. Those of a function are different for each body. */
+/** Returns the headers without their values. The headers that a function returns are different for each body. */
 function maskHeaders(headers: AttemptHeaders): Record<string, string> {
   const body = Buffer.from('{}');
   try {

@@ -3,7 +3,7 @@ import { callbackUrlFault } from './options.js';
 
 /**
  * The fields of a request that creates a transfer. Only `callbackUrl` is documented (service §2.2). The other names are
- * a guess: they are those of the transaction. The sandbox makes up every field that is missing.
+ * a guess, taken from the fields of the transaction. The sandbox makes up every field that is missing.
  */
 export interface Creation {
   readonly callbackUrl: string | undefined;

@@ -2,7 +2,7 @@ import { findReason, isAcknowledgement, type AttemptResponse } from '../attempt/
 import { explainResponse, findOutcome } from './hints.js';
 import { readFacts, type Judgement } from './judgement.js';
 
-/** What a stranger sends. */
+/** What a forged sender sends. */
 export interface Forgery {
   readonly url: string;
   readonly body: string;
@@ -10,7 +10,7 @@ export interface Forgery {
   readonly hasHeaders: boolean;
 }
 
-/** What a stranger got, what it proves about the app, and what to do next. */
+/** What a forged sender received, what it proves about the app, and what to do next. */
 export interface Forged extends Judgement {
   readonly response: AttemptResponse;
   readonly hint: string;
@@ -24,7 +24,7 @@ const forgedHint =
 
 /**
  * Judges the app by its response to a forgery. A token may be anywhere in the address, in any form: only the person who
- * sends it knows. What was `announced` of a transfer is believed by an app that asks the service, and rightly.
+ * sends it knows. An app that asks the service rightly believes the `announced` bodies of a transfer.
  */
 export function judgeForgery(
   response: AttemptResponse,

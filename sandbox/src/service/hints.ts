@@ -38,7 +38,7 @@ const byOutcome: Partial<Readonly<Record<ReceiverOutcome, string>>> = {
 
 /**
  * Returns the outcome of transfer-callbacks that this response tells of; `undefined` if no such receiver sent it, or
- * one of a version with other sentences. `reason` is that of `findReason`.
+ * one of a version with other sentences. `reason` is the result of `findReason`.
  */
 export function findOutcome(response: AttemptResponse, reason: string | undefined): ReceiverOutcome | undefined {
   if (reason === undefined || !('status' in response)) return undefined;
@@ -64,7 +64,7 @@ const byError: readonly (readonly [RegExp, string])[] = [
   [/./, 'The connection ended before the response did. Has your app crashed or restarted?'],
 ];
 
-/** Returns what a response means and what to do about it, in a sentence. `reason` is that of `findReason`. */
+/** Returns what a response means and what to do about it, in a sentence. `reason` is the result of `findReason`. */
 export function explainResponse(response: AttemptResponse, reason: string | undefined): string {
   if ('error' in response) return byError.find(([pattern]) => pattern.test(response.error))?.[1] ?? '';
   const { status, headers: { 'retry-after': retryAfter } = {} } = response;

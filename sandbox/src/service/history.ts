@@ -7,7 +7,7 @@ import { callbackOf, type SandboxFacts } from './facts.js';
 export type SandboxEvent =
   | { readonly type: 'created'; readonly atMs: number }
   /**
-   * A second event announces the other final status, in the scenario `flip` or by `contradict`. At a high speed
+   * A second event has the other final status, in the scenario `flip` or by `contradict`. At a high speed
    * `atMs` is later than `data.timestamp`, the time at which it was due.
    */
   | { readonly type: 'final'; readonly atMs: number; readonly status: 'SUCCESS' | 'FAILED' }
@@ -35,7 +35,7 @@ export type SandboxTransfer = {
   readonly scenario: TransferScenario;
   /** By the sandbox's clock, in milliseconds of Unix time, like every time here. */
   readonly createdAtMs: number;
-  /** Where its callbacks go; `undefined` if it is announced to nobody. */
+  /** Where its callbacks go; `undefined` if the service sends none. */
   readonly callbackUrl: string | undefined;
   /** Whether `callback` has been acknowledged with 2xx. */
   readonly delivered: boolean;
@@ -86,7 +86,7 @@ export class TransferHistory {
   readonly #parts: TransferParts;
   readonly #events: SandboxEvent[];
   #searchText: string | undefined;
-  /** By announcement: a resend may overlap with the first one. */
+  /** The state of each series of attempts: a resend may overlap with the first series. */
   readonly #announcements = new Map<object, AnnouncementState>();
 
   constructor(parts: TransferParts) {
@@ -105,7 +105,7 @@ export class TransferHistory {
     return this.final?.callback.data.status ?? 'pending';
   }
 
-  /** The statuses that were announced, in words: `FAILED, then SUCCESS`. */
+  /** The final statuses so far, in words: `FAILED, then SUCCESS`. */
   get stateInWords(): string {
     const statuses = this.#events.flatMap((event) => (event.type === 'final' ? [event.status] : []));
     return statuses.join(', then ') || this.state;
@@ -124,7 +124,7 @@ export class TransferHistory {
     return this.attempts.at(-1);
   }
 
-  /** The bodies that the service has announced, or will announce. */
+  /** The bodies that the service has sent, or will send. */
   get announced(): readonly string[] {
     return [...this.attempts.map(({ body }) => body), ...(this.final === undefined ? [] : [this.final.body])];
   }

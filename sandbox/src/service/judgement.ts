@@ -39,7 +39,7 @@ export function isRefused({ response }: SandboxAttempt): boolean {
   return 'error' in response ? !keptBack.includes(response.error) : !isAcknowledgement(response);
 }
 
-/** Returns the attempt before this one that announced the other outcome and was acknowledged. */
+/** Returns the attempt before this one that reported the other outcome and was acknowledged. */
 export function findContradicted(attempt: SandboxAttempt, transfer: TransferHistory): SandboxAttempt | undefined {
   return expectOf(attempt, attemptsBefore(attempt, transfer)).contradicted;
 }

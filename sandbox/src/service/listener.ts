@@ -42,7 +42,7 @@ export function sandboxListener(
 
   return function listenAsTheSandbox(request, response) {
     const isForConsole = options.console && isConsolePath(request);
-    // On loopback the service is guarded too: through it a stranger's page could have any local port called. Beyond
+    // On loopback the service is guarded too: through it a foreign web page could have any local port called. Beyond
     // loopback a merchant may reach the service under any host name, such as one of a container network.
     const refusal = isForConsole || isLoopback(options.host) ? refuseHost(request, options.host) : undefined;
     if (refusal !== undefined) sendError(response, refusal);

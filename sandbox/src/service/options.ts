@@ -188,7 +188,7 @@ function checkCallbacks(resolved: ResolvedSandboxOptions): void {
   if (fault !== undefined) throw invalidSecret('callbackUrl', fault, callbackUrl, example);
 }
 
-/** A receiver whose store outlives this run would take the ids of a fixed seed for those of the run before. */
+/** A receiver whose store outlives this run would take the ids of a fixed seed for ids of the run before. */
 export function randomSeed(): number {
   return crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
 }

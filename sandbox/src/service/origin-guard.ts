@@ -9,7 +9,7 @@ interface Refusal {
 }
 
 /**
- * Refuses a `Host` that the page of a stranger could have. By DNS rebinding such a page reaches this machine under its
+ * Refuses a `Host` that a foreign web page could have. By DNS rebinding such a page reaches this machine under its
  * own host name, and the browser takes it for the same origin. An address cannot be rebound. `ownHost` is the `host`
  * option of the sandbox.
  */

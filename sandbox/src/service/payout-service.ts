@@ -18,7 +18,7 @@ import { viewTransfers, type View, type PageQuery } from './view.js';
 /** A response of the service: data, or the content of an error body. */
 export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 | 409 | 500; message: string };
 
-/** Creates the transfers of one sandbox, makes them final on time, and announces them as their scenarios require. */
+/** Creates the transfers of one sandbox, makes them final on time, and reports them as their scenarios require. */
 export class PayoutService {
   readonly #options: ResolvedSandboxOptions;
   readonly #parts: AnnouncerParts;
@@ -95,7 +95,7 @@ export class PayoutService {
     await clock.track(this.#announce(transfer, other, {}, atMs));
   }
 
-  /** Sends a body as a stranger, to the address of a transfer or another one of its origin. No transfer changes. */
+  /** Sends a body as a forged sender, to the address of a transfer or another of its origin. No transfer changes. */
   async forge(idOrExternalId: string, forgery: Forgery): Promise<Forged> {
     const { url, body, hasHeaders } = forgery;
     const own = this.#find(idOrExternalId)?.callbackUrl;
@@ -138,7 +138,7 @@ export class PayoutService {
     return this.#byId.get(name) ?? this.#byExternalId.get(name);
   }
 
-  /** Returns a transfer that can be announced, and its outcome. Throws INVALID_ARGUMENT if there is none. */
+  /** Returns a transfer that can be reported, and its outcome. Throws INVALID_ARGUMENT if there is none. */
   #requireFinal(idOrExternalId: string): [TransferHistory, FinalOutcome] {
     const transfer = this.#find(idOrExternalId);
     if (transfer?.final === undefined || transfer.callbackUrl === undefined) {
@@ -225,7 +225,7 @@ export class PayoutService {
     if (flipAfterMs === undefined || final.callback.data.status === 'SUCCESS') return;
     const atMs = acknowledgedAtMs + flipAfterMs;
     this.#parts.clock.at(atMs, async () => {
-      // `contradict` has already announced the other outcome.
+      // `contradict` may already have reported the other outcome.
       if (transfer.final === final) await this.#finish(transfer, 'SUCCESS', atMs);
     });
   }

@@ -64,7 +64,7 @@ export interface TransferSandbox {
 
 /**
  * Starts the transfer service as its documentation describes it, on this machine. Transfers are created and queried
- * over HTTP, become final after a while, and are announced to their `callbackUrl`. What the documentation does not
+ * over HTTP, become final after a while, and are reported to their `callbackUrl`. What the documentation does not
  * show is a guess, and called one in the doc comments. Rejects with INVALID_ARGUMENT, or with the error of `listen`.
  *
  * @example
@@ -86,7 +86,7 @@ export async function startSandbox(
   const keys = keysLike(resolved);
   const clock = resolved.clock === 'manual' ? manualClock() : scaledClock(resolved.speed);
   const ending = new AbortController();
-  // Each attempt under way adds a listener: more than ten are no leak.
+  // Each attempt under way adds a listener: more than ten are not a leak.
   setMaxListeners(0, ending.signal);
   const attempts: SandboxAttempt[] = [];
   const stream = new ConsoleStream(clock, (query) => transfers.view(query));

@@ -19,14 +19,14 @@ export type TransferScenario =
   | 'query-lags'
   | 'query-fails';
 
-/** The differences between a scenario and a transfer that succeeds and is announced immediately. */
+/** The differences between a scenario and a transfer that succeeds and is reported immediately. */
 export interface Behaviour {
   readonly description: string;
   readonly outcome?: 'FAILED';
   /** The time from the final status to the first attempt, in milliseconds of sandbox time. */
   readonly callbackAfterMs?: number;
   readonly silent?: true;
-  /** The transfer becomes final, and is announced, before the service responds to its creation. */
+  /** The transfer becomes final, and is reported, before the service responds to its creation. */
   readonly early?: true;
   readonly announcement?: AnnouncementBehaviour;
   /** The time from the acknowledged attempt to the other final status, in milliseconds of sandbox time. */
@@ -123,7 +123,7 @@ interface Judged {
 /** How the bodies of a service are read here. */
 export interface Dialect {
   readonly contentType: string;
-  /** Returns the final status that a body announces; `undefined` for one that cannot be read. */
+  /** Returns the final status that a body reports; `undefined` for one that cannot be read. */
   findStatus(body: string): string | undefined;
 }
 
@@ -142,7 +142,7 @@ export interface Expected<Attempt extends Judged> {
   readonly contradicted?: Attempt;
 }
 
-/** Returns what a right endpoint does with an attempt, after those of the same transfer that came `before` it. */
+/** Returns what a right endpoint does with an attempt, after the attempts of the same transfer `before` it. */
 export function expectOf<Attempt extends Judged>(
   { body, contentType }: Attempt,
   before: readonly Attempt[],
@@ -166,8 +166,8 @@ export interface Verdict {
 }
 
 /**
- * Judges an endpoint by its responses alone: what its handlers did, only the endpoint knows. `attempts` are all those
- * of one transfer, in their order.
+ * Judges an endpoint by its responses alone: what its handlers did, only the endpoint knows. `attempts` are all the
+ * attempts of one transfer, in their order.
  */
 export function judgeAttempts(scenario: TransferScenario, attempts: readonly Judged[], dialect = documented): Verdict {
   const last = attempts.at(-1);

@@ -17,7 +17,7 @@ export interface Transfers {
 /**
  * Returns a listener that responds as the service does (service §4.1, §4.2, §5.4). Two things are guesses, because the
  * documentation does not show them: the body of a success, `{ error: false, statusCode, message, data }`, and every
- * status except those of authentication. Calls `onKeyRefused` with the reason for which it refuses a key.
+ * status except the statuses of authentication. Calls `onKeyRefused` with the reason for which it refuses a key.
  */
 export function serviceListener(
   keys: SandboxKeys,

@@ -20,7 +20,7 @@ export interface Question {
   readonly most: number;
 }
 
-/** How often a transfer is booked, or what the command printed that is no whole number. */
+/** How often a transfer is booked, or what the command printed if it is not a whole number. */
 export type Count = number | { readonly printed: string };
 
 /** Counts what was booked, by the command of --count. A count that lags is waited for. */

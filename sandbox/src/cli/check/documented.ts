@@ -20,7 +20,7 @@ const definition = defineService({
 
 const names = { event: [], transfer: ['data.reference', 'data.externalReference'] };
 
-/** Returns the documented service: its transfers are those of the sandbox, which an app may ask. */
+/** Returns the documented service: its transfers are the transfers of the sandbox, which an app may ask. */
 export function documentedService(sandbox: TransferSandbox): Service {
   const toSample = (status: 'SUCCESS' | 'FAILED', payload: unknown): Sample =>
     new Sample('the documented sample', payload, { service: definition, status, names });

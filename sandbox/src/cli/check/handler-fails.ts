@@ -44,7 +44,7 @@ export async function failOnce(
 
 /** Resolves with whether a callback was booked that was acknowledged while the app was broken. */
 async function isBookedSoon(transfer: Transfer, books: Books | undefined): Promise<boolean> {
-  // What an app does after its response must fail, too.
+  // The work that an app does after its response must fail as well.
   await pause(afterResponseMs);
   return (await books?.isBookedWhileBroken(transfer)) ?? false;
 }

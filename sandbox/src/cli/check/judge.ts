@@ -93,7 +93,7 @@ function judgePlay(
   const numbers = counts === undefined || failure !== undefined ? undefined : known;
   const last = (usesStatus ? Object.keys(played.play.booked).at(-1) : 'SUCCESS') as FinalStatus | undefined;
   const isNever = Object.values(played.play.booked).every((right) => right === 0);
-  // Where failures are not counted, 0 is no booking that is missing.
+  // Where failures are not counted, 0 does not mean that a booking is missing.
   const isShown = usesStatus || played.play.booked.FAILED === undefined || sum(known) > 0;
   return merge([
     ...played.sent.map((each) => judgeStep(stage, row, each, numbers && sum(numbers))),

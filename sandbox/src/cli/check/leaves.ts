@@ -1,6 +1,6 @@
 import { parseJson } from '../../../../src/lib/text.js';
 
-/** The way to a value that is no object or array, in a parsed payload. `''` goes into a string that is itself JSON. */
+/** The way to a value of a payload that is not an object or array. `''` goes into a string that is itself JSON. */
 export type Leaf = readonly string[];
 
 const inside = '';

@@ -86,7 +86,7 @@ const byStatus: Readonly<Record<number, string>> = {
   5: 'Your app failed, or something before it. See its log.',
 };
 
-/** Names the variables, and no key: it may be that of production. */
+/** Names the variables, but never a key, because it may be the key of production. */
 export function explainKey(reason: string, serviceUrl: string): string {
   return (
     `Your app asked the service at ${serviceUrl}, which refused its key (${reason}). Set SANDBOX_API_KEY and ` +

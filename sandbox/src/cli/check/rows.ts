@@ -35,7 +35,7 @@ export interface Play {
   readonly booked: Booked;
   /** What is special about it, if a row has several kinds. */
   readonly title?: string;
-  /** Set for a body that is no event. The service knows no such transfer. */
+  /** Set for a body that is not an event. The service knows no such transfer. */
   readonly transfer?: Transfer;
 }
 
@@ -53,7 +53,7 @@ interface Special {
   readonly never?: string;
   /** What a refusal costs. */
   readonly cost?: string;
-  /** The gap of a service that leaves it out, beside those of its events and faults. */
+  /** The gap of a service that leaves it out, beside the gaps of its events and faults. */
   readonly needs?: string;
   /** Whether a failure and its reversal may be refunded once in all: `!` for more where no document shows both. */
   readonly isOnceInAll?: true;
@@ -201,7 +201,7 @@ export function findGap({ needs = '' }: Row, plays: readonly Play[], gaps: Servi
   return [needs, ...steps].map((name) => gaps[name]).find((gap) => gap !== undefined);
 }
 
-/** The outcome that an event of a transfer announces. */
+/** The outcome that an event of a transfer reports. */
 export const outcomeOf: Readonly<Partial<Record<Step['event'], FinalStatus>>> = {
   ...{ success: 'SUCCESS', failed: 'FAILED', reversed: 'REVERSED' },
   ...{ 'other amount': 'SUCCESS', 'other spelling': 'SUCCESS', list: 'SUCCESS' },

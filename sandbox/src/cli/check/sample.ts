@@ -76,7 +76,7 @@ export class Sample {
     return this.#leaves.some((leaf) => nameLeaf(leaf) === name);
   }
 
-  /** Returns ids that no other transfer has, in the form of those of the sample, unless the own one is `given`. */
+  /** Returns ids that no other transfer has, in the form of the sample's ids, unless the own one is `given`. */
   toFreshIds(name: string, given?: string): Ids {
     const externalId = given ?? this.#toFresh('externalId', `${name}-${crypto.randomUUID()}`);
     if (this.hasOneId) return { id: externalId, externalId };
@@ -262,7 +262,7 @@ function isUnknown(reading: Reading): boolean {
   return isAbout('state') && !['id', 'externalId', 'amount', 'currency'].some(isAbout);
 }
 
-/** No value of a payload is shown: it may be that of a customer. */
+/** Shows no value of a payload, because it may be a value of a customer. */
 function describe(reading: Reading): string {
   if (reading.kind === 'ignored') return 'an event that it ignores';
   if (reading.kind === 'pending') return 'a state that is PENDING';

@@ -7,12 +7,12 @@ import { listLeaves, getLeaf } from './leaves.js';
 import { describeBody, readBody } from './payload.js';
 import type { Ids, Names, Sample } from './sample.js';
 
-/** What a service sends about a transfer. The last four are no event of any service: `check` makes them. */
+/** What a service sends about a transfer. The last four are not events of any service: `check` makes them. */
 export type Event =
   | ('success' | 'failed' | 'reversed' | 'pending' | 'foreign')
   | ('unknown' | 'other amount' | 'other spelling' | 'list');
 
-/** The samples of a service, by the status of their transfer. A service may announce no failure. */
+/** The samples of a service, by the status of their transfer. Some services report no failures. */
 export interface Samples {
   readonly SUCCESS: Sample;
   readonly FAILED?: Sample;
@@ -151,7 +151,7 @@ export class Service {
     return payload !== undefined && this.#service.readCallback(payload).kind === 'ignored';
   }
 
-  /** Returns the final status that a body announces; `undefined` if it announces none. */
+  /** Returns the final status that a body reports; `undefined` if it reports none. */
   findStatus(body: string): string | undefined {
     const reading = readBody(this.#service, body);
     return reading?.kind === 'callback' ? reading.fields.status : undefined;

@@ -1,6 +1,6 @@
 import type { Leaf } from './leaves.js';
 
-/** Returns an amount that is higher by one, written in the same way; `undefined` for what is no amount. */
+/** Returns an amount that is higher by one, written in the same way; `undefined` if `value` is not an amount. */
 export function toHigher(value: unknown): unknown {
   if (typeof value === 'number') return value + 1;
   if (typeof value !== 'string' || !/^\d+(?:\.\d+)?$/.test(value)) return undefined;
