@@ -50,6 +50,21 @@ test('a string is a string, and "also if" is "even if"', () => {
   expect(sentences.filter(({ text }) => wrong.test(text)).map(show)).toEqual([]);
 });
 
+/** A noun is named again, «is no» is «is not a», and the field has its own words for what is refunded, reported or forged. */
+const notPlain = new RegExp(
+  [
+    String.raw`\b(?:that|those) of\b`,
+    String.raw`(?<!\bthere )\b(?:is|are|was|were|be) no (?!longer|more|one\b)[a-z]`,
+    String.raw`\b(?:give[ns]?|gave|take[ns]?|took|pays?) (?:\w+ ){0,3}back\b`,
+    String.raw`\bannounc|\bstrangers?\b|, too\b|\bthe like\b|\bfurther ones\b|\bsome \d+\b`,
+  ].join('|'),
+  'i',
+);
+
+test('the pages name things again, in the words of the field', () => {
+  expect(sentences.filter(({ text }) => notPlain.test(text)).map(show)).toEqual([]);
+});
+
 test('no paragraph has more than 80 words', () => {
   const long = pieces.filter((piece) => !isRow(piece) && piece.text.split(' ').length > 80);
   expect(long.map(show)).toEqual([]);
@@ -69,6 +84,12 @@ test('no comment begins with "Of", or calls a string a text', () => {
   expect(comments.length).toBeGreaterThan(2_000);
   const wrong = /(?:\/\/|\/\*\*|\.) Of |\b(?:[Aa]lso if|[Aa] text|[Tt]exts)\b/;
   expect(comments.filter(({ text }) => wrong.test(text)).map(show)).toEqual([]);
+});
+
+test('comments name things again, in the words of the field', () => {
+  const isFree = ({ path, text }: Piece): boolean =>
+    /@default|`announced`/.test(text) || /src\/(?:core|http|lib)\//.test(path);
+  expect(comments.filter((each) => !isFree(each) && notPlain.test(each.text)).map(show)).toEqual([]);
 });
 
 test('no comment is wider than 120 columns', () => {
