@@ -159,7 +159,10 @@ test('confirm takes limits, and refuses a service that cannot be asked', async (
   const outcomes = ended.map(({ outcome }) => outcome);
   expect(outcomes).toEqual(['processed', 'processed', 'duplicate', 'duplicate', 'duplicate']);
   expect(() => reversingReceiver(memoryStore(), { confirm: true })).toThrow(
-    expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('the `service` cannot be asked') }),
+    expect.objectContaining({
+      code: 'INVALID_ARGUMENT',
+      message: containing('the `service` has neither keys nor a `query`'),
+    }),
   );
 });
 
