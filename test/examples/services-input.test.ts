@@ -168,9 +168,7 @@ test.each(reversing)('$name: confirm makes a late callback the reversal that it 
 
 const silent = imitations.filter(({ asked: ids }) => ids.length === 0);
 test.each(silent)('$name: it cannot be asked, and whoever tries hears so', async (imitation) => {
-  await expect(mount(imitation, memoryLedger(), { confirm: true })).rejects.toThrow(
-    'neither keys nor a `query`',
-  );
+  await expect(mount(imitation, memoryLedger(), { confirm: true })).rejects.toThrow('neither keys nor a `query`');
   const { reconcile } = await mount(imitation, memoryLedger());
   await expect(reconcile('payout-1')).rejects.toThrow('one whose `service` can be asked');
 });
