@@ -1,10 +1,11 @@
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Pool } from 'pg';
 import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
 import { later } from '../core/support.js';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
 import { startPostgres } from '../support/servers/postgres.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
+import { receivingAs } from './refund-support.js';
 
 const redis = startRedisForFile();
 let pool: Pool;
@@ -34,17 +35,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
   const setUp = (options: Parameters<typeof reversingReceiver>[1] = {}) => {
     id = crypto.randomUUID();
     const store = makeStore();
-    const { receiver, ran } = reversingReceiver(store, options);
-    onTestFinished(async () => {
-      await receiver.close({ timeoutMs: 0 });
-    });
-    const receive = async (status: Status, changes: object = {}): Promise<string> => {
-      const ended = await receiver.receive(announced(status, id, changes));
-      const handled =
-        ended.outcome === 'duplicate' && ended.recorded !== undefined ? ` of ${ended.recorded.status}` : '';
-      return `${ended.outcome}${handled}`;
-    };
-    return { store, receiver, ran, receive };
+    return { store, ...receivingAs(id, store, options) };
   };
 
   test.each<[Status | 'nothing', Status, string]>([

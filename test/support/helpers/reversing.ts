@@ -1,4 +1,4 @@
-// A payout service that takes successes back, in words of its own, for tests of reversals.
+// A payout service that reverses successes, in words of its own, for tests of reversals.
 import {
   transferCallbackReceiver,
   type CallbackStore,
