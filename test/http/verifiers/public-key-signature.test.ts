@@ -91,6 +91,18 @@ test.each([
   expect([accepts('the body'), accepts('the body ')]).toEqual([true, false]);
 });
 
+// About one signature of 256 begins with a zero byte, and PSS signs the same bytes differently each time.
+test('a signature by PSS without its leading zero byte is refused', () => {
+  const [keys] = keyPairs.rsa;
+  const sign = signer('sha512', pss);
+  let signature = sign('the body', keys);
+  while (signature.readUInt8(0) > 0) signature = sign('the body', keys);
+  const verify = publicKeySignature({ header, publicKeys: toPem(keys) });
+  const accepts = (value: Buffer): boolean =>
+    verify({ headers: { 'x-signature': value.toString('base64') } }, undefined, Buffer.from('the body'));
+  expect([accepts(signature), accepts(signature.subarray(1))]).toEqual([true, false]);
+});
+
 test.each(rfc.signatures)('the signature of RFC 9421 $name is one of its base', (example) => {
   const { publicKey, signature } = example;
   const base = toBase(example);
