@@ -109,7 +109,7 @@ test.each(pending)(
   },
 );
 
-test.each(asked)('$name: a pass handles what is final, and leaves what is not or is unknown', async (imitation) => {
+test.each(asked)('$name: a run handles what is final, and leaves what is not or is unknown', async (imitation) => {
   const { receiver, booked } = await mount(imitation, memoryLedger());
   const [paid, open, unknown] = [imitation.transfer(), imitation.transfer(), imitation.transfer()];
   paid.become('SUCCESS');
@@ -127,7 +127,7 @@ test.each(asked)('$name: a pass handles what is final, and leaves what is not or
   expect(await booked(open)).toEqual([]);
 });
 
-test.each(reversing)('$name: of what is paid a pass hands on the reversals only', async (imitation) => {
+test.each(reversing)('$name: of what is paid a run hands on the reversals only', async (imitation) => {
   const { receiver, send, booked } = await mount(imitation, memoryLedger());
   const [paid, reversed, lost] = [imitation.transfer(), imitation.transfer(), imitation.transfer()];
   for (const transfer of [paid, reversed]) expect(await send(transfer.send('success'))).toBe('200 processed');

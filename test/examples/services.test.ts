@@ -52,7 +52,7 @@ describe.each(ledgers)('on %s', (_store, makeLedger) => {
     expect(await booked(transfer)).toEqual(['paid']);
   });
 
-  test.concurrent.each(reversing)('$name: a paid transfer is given back once', async (imitation) => {
+  test.concurrent.each(reversing)('$name: a paid transfer is refunded once', async (imitation) => {
     const { send, booked } = await mount(imitation, makeLedger());
     const transfer = imitation.transfer();
     const [success, reversed] = [transfer.send('success'), transfer.send('reversed')];
@@ -62,7 +62,7 @@ describe.each(ledgers)('on %s', (_store, makeLedger) => {
     expect(await booked(transfer)).toEqual(['paid', 'given back']);
   });
 
-  test.concurrent.each(reversing)('$name: a refunded transfer is not given back, too', async (imitation) => {
+  test.concurrent.each(reversing)('$name: a refunded transfer is not refunded a second time', async (imitation) => {
     const { send, booked } = await mount(imitation, makeLedger());
     const transfer = imitation.transfer();
     expect(await send(transfer.send('failed'))).toBe('200 processed');
@@ -80,7 +80,7 @@ describe.each(ledgers)('on %s', (_store, makeLedger) => {
   });
 
   test.concurrent.each(reversing)(
-    '$name: of a failure and a reversal at the same time one gives back',
+    '$name: of a failure and a reversal at the same time one refunds',
     async (imitation) => {
       const { sendAll, booked } = await mount(imitation, makeLedger());
       const transfer = imitation.transfer();
