@@ -195,7 +195,6 @@ test.each<[string, readonly string[], string]>([
   ['a scenario of queries', ['query-lags'], 'Expected <scenario> with --service to be one of success, failed, '],
   ['a reversal that the definition does not have', ['reversed'], 'The definition has no REVERSED.'],
   ['an amount', ['success', '--amount', '5'], 'Expected --amount or --service, not both: a sample has its amount.'],
-  ['a seed', ['success', '--seed', '5'], 'Expected --seed or --service, not both: the ids are always fresh.'],
   ['a speed of 0', ['success', '--speed', '0'], 'Expected --speed to be a number above 0'],
 ])('%s is refused beside --service', async (_what, args, message) => {
   const { samples } = await writeOwn();

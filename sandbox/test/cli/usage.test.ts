@@ -35,7 +35,7 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
   const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
     ['Unknown command: got "frob"; known are check, sandbox, trigger.', ['frob']],
-    ["Unknown option '--sede'. Did you mean `--seed`?", ['sandbox', '--sede']],
+    ["Unknown option '--sped'. Did you mean `--speed`?", ['sandbox', '--sped']],
     ["Unknown option '--too'. Did you mean `--to`?", ['trigger', 'failed', '--too', 'http://127.0.0.1:1']],
     ["Unknown option '--frobnicate'; known are --", ['sandbox', '--frobnicate']],
     ['Unexpected argument: got "frob".', ['sandbox', 'frob']],
@@ -48,7 +48,7 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
     ['Expected --final-after to be a whole number', ['sandbox', '--final-after', '1.5']],
     ['Expected --callback-url to be a URL on this machine', ['sandbox', '--callback-url', 'http://example.com']],
     ['Expected --scenario to be one of success', ['sandbox', '--scenario', 'frob']],
-    ['Expected --seed once, got it twice.', ['sandbox', '--seed', '1', '--seed', '2']],
+    ['Expected --speed once, got it twice.', ['sandbox', '--speed', '1', '--speed', '2']],
     ['Expected a scenario, such as success: transfer-sandbox trigger success --to URL.', ['trigger', ...to]],
     [
       'Expected --to to be a URL of http or https: begin it with http://.',

@@ -59,15 +59,15 @@ test('writes resend, contradict, and move time to the next due attempt', async (
   expect(await write('advance', {})).toBe(204);
 });
 
-/** Sends what a stranger would, for the first transfer of a sandbox. */
-async function forge(sandbox: TransferSandbox, fields: { url: string; body: string; hasHeaders?: true }) {
+/** Sends a forgery for the first transfer of a sandbox. */
+async function forge(sandbox: TransferSandbox, fields: { url: string; body: string }) {
   const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
   const { status, body } = await post(`${String(sandbox.consoleUrl)}forge`, { id, ...fields });
   return { status, ...(JSON.parse(body) as { data?: unknown; message?: string }) };
 }
 
-test('a forgery has the headers of the sandbox only if its sender knows them, and goes to no other origin', async () => {
-  const { url, received } = await startMerchant([200, 401, 422]);
+test('a forgery has no headers of the sandbox, goes to no other origin, and is judged by its refusal', async () => {
+  const { url, received } = await startMerchant([200, 401, 503]);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, callbackHeaders: { 'X-Token': 'a' } });
   await create(sandbox, { externalId: 'one' });
   await sandbox.advance(1_000);
@@ -75,11 +75,9 @@ test('a forgery has the headers of the sandbox only if its sender knows them, an
   expect(await forge(sandbox, sent)).toMatchObject({
     data: { response: { status: 401, body: 'noted' }, tone: 'good', text: 'Your app did not believe it.' },
   });
-  expect(await forge(sandbox, { ...sent, hasHeaders: true })).toMatchObject({ data: { response: { status: 422 } } });
-  expect(received.slice(1).map(({ body, headers }) => [body, headers['x-token']])).toEqual([
-    ['{', undefined],
-    ['{', 'a'],
-  ]);
+  // Only the 503 of `confirm` tells of the sender.
+  expect(await forge(sandbox, sent)).toMatchObject({ data: { response: { status: 503 }, tone: 'none' } });
+  expect(received.map(({ headers }) => headers['x-token'])).toEqual(['a', undefined, undefined]);
   for (const other of [url.replace('127.0.0.1', 'localhost'), 'http://example.com/', 'no URL']) {
     expect((await forge(sandbox, { ...sent, url: other })).status).toBe(409);
   }

@@ -106,14 +106,14 @@ const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text 
 const inFull = (name) => (name.startsWith('attempt') ? `${name} of 4` : name);
 
 /** The two sides of a contradiction. @param {Attempt} attempt @returns {Node[]} */
-function bothSides({ body: announced, contradictedBody: handled }) {
+function bothSides({ body: sent, contradictedBody: handled }) {
   if (!handled) return [];
   const toRow = (/** @type {string} */ name, /** @type {string} */ body) => {
     const { status = '', amount, currency, externalId = '' } = words.factsIn(body);
     const cells = [status, `${amount} ${currency}`, externalId].map((text) => el('td', {}, text));
     return el('tr', {}, el('th', { scope: 'row' }, name), ...cells);
   };
-  return [el('table', {}, toRow('Handled before', handled), toRow('Announced now', announced))];
+  return [el('table', {}, toRow('Handled before', handled), toRow('Sent now', sent))];
 }
 
 /** What is under way or due, or that nothing more follows. @type {ForTransfer<Item | undefined>} */
