@@ -123,7 +123,7 @@ export function addSignature(
 
 /** Whether a verifier reads the bytes of the body. Only a signature needs them. */
 function readsBody(verify: unknown): boolean {
-  return typeof verify === 'function' && verify.length > 2;
+  return (verify as { readsBody?: boolean } | null | undefined)?.readsBody === true;
 }
 
 /** A verifier that has a secret itself needs none. */
