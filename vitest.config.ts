@@ -64,7 +64,7 @@ export const weeklyTests = [
   'test/{hosts,sql}/**/*.test.ts',
   'sandbox/test/{cli/check/*,cli/trigger-service,demo/*,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
-  'test/examples/{dynamodb-store,mongo-store,services-input}.test.ts',
+  'test/examples/{dynamodb-store,mongo-store}.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',
   'test/package/{express-projects,release}.test.ts',
   'test/{programs,servers}.test.ts',

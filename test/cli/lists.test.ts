@@ -108,7 +108,7 @@ test('on a terminal each list has a line of its own, and what is unchanged has n
     'pending    open  payout.returning',
     'processed  missed  payout.paid',
     'processed  reversed  payout.returned',
-    expect.stringMatching(/^failed {5}failed {2}payout\.bounced {2}The service gives/),
+    expect.stringMatching(/^failed {5}failed {2}payout\.bounced {2}The service reports/),
     '1 pending, 1 processed',
     'Paid: 1 unchanged, 1 processed, 1 failed',
     '',

@@ -1,4 +1,4 @@
-// What both commands make of the status that the service gives.
+// What both commands make of the status that the service reports.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { serve } from '../support/servers/serve.js';
@@ -34,12 +34,12 @@ describe('the exit code', () => {
   test('an open transfer whose status reads as final is exit code 1 and one sentence', async () => {
     const cwd = await startSaying('SUCCESSFUL');
     const { code, out, err } = await reconcile(['a', 'b'], { cwd });
-    expect([code, err]).toEqual([1, expect.stringMatching(/^The service gives the status SUCCESSFUL\. [^\n]*\n$/)]);
+    expect([code, err]).toEqual([1, expect.stringMatching(/^The service reports the status SUCCESSFUL\. [^\n]*\n$/)]);
     expect(objects(out)).toMatchObject([{ status: 'SUCCESSFUL' }, { status: 'SUCCESSFUL' }, { pending: 2 }]);
     const inspected = await inspect(['a'], { cwd });
     expect(inspected.code).toBe(1);
     expect(inspected.out.replaceAll(/\s+/g, ' ')).toContain(
-      'The service gives the status SUCCESSFUL, which is not final',
+      'The service reports the status SUCCESSFUL, which is not final',
     );
   });
 

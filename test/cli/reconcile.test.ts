@@ -66,7 +66,7 @@ test('reconcile runs the handler of the app for what was not handled, once, and 
 test('unknown transfers, ids that cannot be asked for and handlers that throw are exit code 1', async () => {
   const app = await startApp("onSuccess() { throw new Error('The books are closed'); }, onFailed() {},");
   await app.transfer('no-callback-1');
-  // More ids that cannot be asked for than failures that end a pass.
+  // More ids that cannot be asked for than failures that end a run.
   const ids = [...Array.from({ length: 11 }, (_, index) => `a/${index}`), 'nobody', 'no-callback-1'];
   const { code, out } = await app.reconcile(ids);
   expect(code).toBe(1);
@@ -153,7 +153,7 @@ test('readers of both outputs that have gone leave no transfer unhandled', async
 });
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  '%s ends the pass when the running handler has finished',
+  '%s ends the run when the running handler has finished',
   async (signal) => {
     const { cwd, startReconcile, states } = await startOpen(2, untilDone);
     const { child, said, ended } = startReconcile();

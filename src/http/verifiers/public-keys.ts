@@ -115,7 +115,7 @@ function findAlgorithms({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject):
 /** Returns whether one of the keys has made this signature of the bytes, by this algorithm if it is named. */
 export function isSignedBy(keys: readonly KeyObject[], bytes: Uint8Array, signature: Uint8Array, algorithm?: string) {
   return keys.some((key) => {
-    // OpenSSL takes a signature by PSS without its leading zero bytes, RFC 8017 §8.1.2 refuses it.
+    // OpenSSL takes a signature by PSS without its leading zero bytes. RFC 8017, section 8.1.2, refuses it.
     const { modulusLength = signature.length * 8 } = key.asymmetricKeyDetails ?? {};
     if (signature.length !== Math.ceil(modulusLength / 8)) return false;
     return findAlgorithms(key).some((name) => {
