@@ -66,7 +66,6 @@ export async function run(args: readonly string[]): Promise<number> {
   if (values.open === true && values['no-console'] === true) {
     throw new UsageError('Expected --open or --no-console, not both.');
   }
-  if (values.host === '') throw new UsageError('Expected --host to be an address, got "".');
   const configFile = values.config === undefined ? undefined : findConfigFile(values.config);
   const endpoint = await findEndpoint('--callback-url', callbackUrl, configFile, values);
   const sandbox = await transferSandbox({

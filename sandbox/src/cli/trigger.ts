@@ -1,7 +1,7 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
 import { transferSandbox } from '../index.js';
 import type { SandboxAttempt } from '../service/series.js';
-import { judgeAttempts, requireScenario, type Verdict } from '../service/scenarios.js';
+import { judgeAttempts, requireScenario } from '../service/scenarios.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
 import { requireServiceValue } from './check/load-by-name.js';
@@ -116,29 +116,18 @@ export async function run(args: readonly string[]): Promise<number> {
   };
   await (service === undefined ? playDocumented(values, play) : playDefined(service, play));
   const verdict = scenario === 'reversed' ? judgeReversal(attempts) : judgeAttempts(scenario, attempts, service);
-  // No document demands that a contradiction is refused: `check` says `!`.
-  const isLess = scenario === 'flip' && !verdict.passed && attempts.filter(isTaken).length > 1;
-  if (json) printResult(scenario, attempts, { ...verdict, isLess });
-  else printVerdict({ ...verdict, isLess }, attempts.at(-1), service?.isSigned);
-  return verdict.passed || isLess ? 0 : 1;
-}
-
-const isTaken = ({ response }: SandboxAttempt): boolean => isAcknowledgement(response);
-
-/** A verdict, and whether what it says is demanded by no document. */
-type Shown = Verdict & { readonly isLess: boolean };
-
-function printResult(scenario: Play['scenario'], attempts: readonly SandboxAttempt[], verdict: Shown): void {
-  const acknowledged = attempts.some(isTaken);
-  print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
-}
-
-function printVerdict({ passed, because, isLess }: Shown, last: SandboxAttempt | undefined, isSigned?: boolean): void {
-  if (!passed && !isLess && last !== undefined) print(toHint(last.response, last.reason, isSigned));
-  const said = passed
-    ? paint('green', 'Passed.')
-    : paint(isLess ? 'yellow' : 'red', isLess ? 'Passed, but !' : 'Not passed.');
-  print(`${said} ${because}\n`);
+  const { passed, isLess = false, because } = verdict;
+  const last = attempts.at(-1);
+  if (json) {
+    const acknowledged = attempts.some(({ response }) => isAcknowledgement(response));
+    print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, passed, because, isLess }));
+  } else if (passed) {
+    print(`${isLess ? paint('yellow', 'Passed, but !') : paint('green', 'Passed.')} ${because}\n`);
+  } else {
+    const hint = last === undefined ? '' : toHint(last.response, last.reason, service?.isSigned);
+    print(`${hint}${paint('red', 'Not passed.')} ${because}\n`);
+  }
+  return passed ? 0 : 1;
 }
 
 /** Throws UsageError for an option that another one leaves without a meaning. */

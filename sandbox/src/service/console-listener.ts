@@ -129,8 +129,8 @@ export type ConsoleSettings = ReturnType<typeof toSettings>;
 type Act = (parts: ConsoleParts, fields: Readonly<Record<string, unknown>>) => unknown;
 
 /**
- * An action takes the arguments of the sandbox's method, which checks them, and ends when the method ends. Its result is
- * `data` of the response.
+ * An action takes the arguments of the sandbox's method, which checks them, and ends when the method ends. Its result
+ * is `data` of the response.
  */
 const actions = {
   resend: ({ transfers }, { id }) => transfers.resend(requireText('id', id)),

@@ -23,7 +23,7 @@ export function judgeForgery(response: AttemptResponse, body: string, sent: read
   const hint = explainResponse(response, reason);
   if (isDisbelief(response, reason)) return { response, tone: 'good', text: 'Your app did not believe it.', hint: '' };
   if (!isAcknowledgement(response)) {
-    return { response, tone: 'none', text: 'This is no verdict about the sender.', hint };
+    return { response, tone: 'none', text: 'This is not a verdict about the sender.', hint };
   }
   return hasFactsOf(body, sent)
     ? { response, tone: 'open', text: 'Your app acknowledged it, and it is true.', hint: trueHint }

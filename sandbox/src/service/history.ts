@@ -180,20 +180,10 @@ export class TransferHistory {
   toPublic(): SandboxTransfer {
     const { facts, scenario, createdAtMs, callbackUrl } = this.#parts;
     const { id, externalId } = facts;
-    const { delivered, next, underWay } = this;
-    const known = {
-      id,
-      externalId,
-      scenario,
-      createdAtMs,
-      callbackUrl,
-      delivered,
-      next,
-      underWay,
-      events: [...this.#events],
-    };
+    const { delivered, next, underWay, finalDueMs } = this;
+    const events = [...this.#events];
+    const known = { id, externalId, scenario, createdAtMs, callbackUrl, delivered, next, underWay, events };
     if (this.final === undefined) {
-      const { finalDueMs } = this;
       return { ...known, state: 'pending', finalDueMs, finalAtMs: undefined, callback: undefined };
     }
     const { callback, atMs } = this.final;

@@ -153,6 +153,8 @@ export function expectOf<Attempt extends Judged>(
 /** Whether the endpoint responded as it should in a scenario, and why in one sentence. */
 export interface Verdict {
   readonly passed: boolean;
+  /** Whether a right endpoint does more, although no document demands it. */
+  readonly isLess?: true;
   readonly because: string;
 }
 
@@ -166,11 +168,9 @@ export function judgeAttempts(scenario: TransferScenario, attempts: readonly Jud
   const expected = attempts.map((attempt, index) => expectOf(attempt, attempts.slice(0, index), dialect));
   const wrong = attempts.findIndex((attempt, index) => expected[index]?.does === 'refuse' && isAcknowledged(attempt));
   if (wrong !== -1) {
-    return failed(
-      expected[wrong]?.contradicted === undefined
-        ? 'JSON that was cut short was acknowledged.'
-        : 'After FAILED, SUCCESS was acknowledged for the same id: a payout may count twice.',
-    );
+    if (expected[wrong]?.contradicted === undefined) return failed('JSON that was cut short was acknowledged.');
+    const because = 'After FAILED, SUCCESS was acknowledged for the same id: a payout may count twice.';
+    return { passed: true, isLess: true, because };
   }
   const acknowledged = attempts.find(isAcknowledged);
   if (acknowledged === undefined) return failed(`None of ${attempts.length} attempts was acknowledged.`);

@@ -43,7 +43,7 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
     ['Expected --port to be a number, got "x".', ['sandbox', '--port', 'x']],
     ['Expected --port to be a whole number from 0 to 65535, got 70000.', ['sandbox', '--port', '70000']],
     ['Expected a value for --port; one that begins with a dash is given as --port=-1.', ['sandbox', '--port', '-1']],
-    ['Expected --host to be an address, got "".', ['sandbox', '--host', '']],
+    ['Expected --host to be a host name or address, got "".', ['sandbox', '--host', '']],
     ['Expected --api-key to be visible ASCII characters', ['sandbox', '--api-key', 'a b']],
     ['Expected --final-after to be a whole number', ['sandbox', '--final-after', '1.5']],
     ['Expected --callback-url to be a URL on this machine', ['sandbox', '--callback-url', 'http://example.com']],

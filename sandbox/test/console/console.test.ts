@@ -78,7 +78,7 @@ describe('a payload', () => {
     const text = await payload.inputValue();
     await send(/^200\n[^]*duplicate/, '◌ Your app acknowledged it, and it is true.', 'Change one');
     await payload.fill(text.replace('15000', '9915000'));
-    await send(/^422\n/, '– This is no verdict about the sender.', 'never acknowledged');
+    await send(/^422\n/, '– This is not a verdict about the sender.', 'never acknowledged');
     const forged = text.replace(/"id": ".*"/, '"id": "an-id-of-a-forger"');
     await payload.fill(forged);
     await send(/^200\n[^]*processed/, '✗ Your app acknowledged a forgery.', 'Does the address hold a token? Change it');

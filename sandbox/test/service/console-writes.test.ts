@@ -3,7 +3,7 @@ import { transferService } from 'transfer-callbacks/client';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { post } from '../../../test/support/helpers/post.js';
 import { head, overSocket } from '../../../test/support/helpers/sockets.js';
-import { create, get, play, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
+import { create, gate, get, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
 
 test.each<[string, unknown, number, string]>([
   ['advance', '{', 400, 'no JSON object'],
@@ -38,25 +38,6 @@ test.each([
   const { consoleUrl } = await startSandbox();
   const { status, headers } = await get(String(consoleUrl) + path, {}, method);
   expect([status, headers.allow]).toEqual([405, allow]);
-});
-
-test('writes resend, contradict, and move time to the next due attempt', async () => {
-  const { sandbox } = await play('success', [500, 200, 200, 422]);
-  const write = async (action: string, body: object) =>
-    (await post(`${String(sandbox.consoleUrl)}${action}`, body)).status;
-  const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
-  expect(await write('advance', {})).toBe(204);
-  expect(await write('advance', {})).toBe(204);
-  expect(await write('resend', { id })).toBe(204);
-  expect(await write('contradict', { id })).toBe(204);
-  const first = sandbox.attempts[0]?.sentAtMs ?? 0;
-  expect(sandbox.attempts.map(({ number, sentAtMs, response }) => [number, sentAtMs - first, response])).toMatchObject([
-    [1, 0, { status: 500 }],
-    [2, 30_000, { status: 200 }],
-    [1, 30_000, { status: 200 }],
-    [1, 30_000, { status: 422 }],
-  ]);
-  expect(await write('advance', {})).toBe(204);
 });
 
 /** Sends a forgery for the first transfer of a sandbox. */
@@ -124,8 +105,7 @@ test('the clock is paused, and goes on at another speed from where it was', asyn
 });
 
 test('clear forgets all transfers and what is due for them, also for one whose attempt is under way', async () => {
-  let respond: () => void = () => undefined;
-  const released = new Promise<void>((resolve) => (respond = resolve));
+  const { opened: released, open: respond } = gate();
   const { url, received } = await startMerchant(async ({ body }, _count, response) => {
     if (body.includes('slow')) await released;
     response.writeHead(body.includes('flip') ? 200 : 500).end();
