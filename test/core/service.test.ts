@@ -159,7 +159,12 @@ test.each<[object, path: string, message: string, ids: object]>([
   [{ id: { value: 7 } }, 'id', 'Expected a string or a whole number, got object', { externalId: 'payout-1' }],
   [{ id: 'a\u202eb' }, 'id', 'Expected 1 to 255 characters, none of them', { externalId: 'payout-1' }],
   [{ id: '' }, 'id', 'Expected a string or a whole number, got an empty string', { externalId: 'payout-1' }],
-  [{ reference: '' }, 'externalId', `Expected a string or a whole number, got an empty string${correctIt}`, { id: '7' }],
+  [
+    { reference: '' },
+    'externalId',
+    `Expected a string or a whole number, got an empty string${correctIt}`,
+    { id: '7' },
+  ],
   [{ reference: null }, 'externalId', `Expected a string or a whole number, got null${correctIt}`, { id: '7' }],
   [
     { reference: undefined },
