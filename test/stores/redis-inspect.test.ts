@@ -1,9 +1,7 @@
-import { Redis } from 'ioredis';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { createDeliveryNamer } from '../../src/core/delivery.js';
-import { startRedisForFile } from '../support/servers/redis-for-file.js';
-import { startRedis } from '../support/servers/redis.js';
+import { connectForTest, startRedisForFile, startRedisForTest } from '../support/servers/redis-for-file.js';
 import { claimFree, fingerprint } from './support.js';
 
 const nameDelivery = createDeliveryNamer();
@@ -75,13 +73,10 @@ test('a user without the rights to PTTL and DEL reads the record, without how lo
   const id = crypto.randomUUID();
   await (await claimFree(store, { token: 'a' }, id)).settle();
   await own.server.command('acl', 'setuser', 'looks', 'on', '>secret', '~*', '+get', '+eval');
-  const client = new Redis(own.server.port, '127.0.0.1', {
+  const client = connectForTest(own.server.port, {
     username: 'looks',
     password: 'secret',
     enableReadyCheck: false,
-  });
-  onTestFinished(() => {
-    client.disconnect();
   });
   const handled = { state: 'handled', fingerprint, delivery: 'a' };
   expect(await redisStore(client).read(id)).toEqual(handled);
@@ -100,15 +95,10 @@ test('`read` of a record and `forget` cost one command each', async () => {
 });
 
 test('a replica is read, although its primary is gone', async () => {
-  const primary = await startRedis();
-  onTestFinished(() => primary.stop());
+  const primary = await startRedisForTest();
   await primary.command('set', keyFor('handled'), `handled a ${fingerprint}`);
-  const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(primary.port)] });
-  onTestFinished(() => replica.stop());
-  const client = new Redis(replica.url);
-  onTestFinished(() => {
-    client.disconnect();
-  });
+  const replica = await startRedisForTest({ args: ['--replicaof', '127.0.0.1', String(primary.port)] });
+  const client = connectForTest(replica.port);
   const onReplica = redisStore(client);
   await vi.waitUntil(async () => (await onReplica.read('handled').catch(() => undefined))?.state === 'handled');
   await primary.kill();
@@ -117,14 +107,10 @@ test('a replica is read, although its primary is gone', async () => {
 });
 
 test('a server that refuses writes because it is full is read, and forgets', async () => {
-  const full = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] });
-  onTestFinished(() => full.stop());
+  const full = await startRedisForTest({ args: ['--maxmemory-policy', 'noeviction'] });
   await full.command('set', keyFor('handled'), `handled a ${fingerprint}`);
   await full.command('config', 'set', 'maxmemory', 1);
-  const client = new Redis(full.url);
-  onTestFinished(() => {
-    client.disconnect();
-  });
+  const client = connectForTest(full.port);
   await expect(client.set('x', 'y')).rejects.toThrow(/^OOM/);
   const onFull = redisStore(client);
   expect(await onFull.read('handled')).toEqual({ state: 'handled', fingerprint, delivery: 'a' });

@@ -1,11 +1,10 @@
-import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 import { receiverOf } from '../core/support.js';
 import { connectNodeRedis } from '../support/servers/redis-clients.js';
-import { startRedisForFile } from '../support/servers/redis-for-file.js';
+import { connectForTest, startRedisForFile } from '../support/servers/redis-for-file.js';
 import { containing } from '../support/helpers/containing.js';
 
 const own = startRedisForFile();
@@ -35,10 +34,7 @@ describe('a reply to the claim that is neither OK nor null', () => {
   });
 
   test('a client that is within a MULTI runs no handler, and reads no record', async () => {
-    const client = new Redis(own.server.url);
-    onTestFinished(() => {
-      client.disconnect();
-    });
+    const client = connectForTest(own.server.port);
     await client.multi({ pipeline: false });
     const onSuccess = vi.fn();
     const receiver = receiverOf({ store: redisStore(client), onSuccess });
