@@ -1,8 +1,9 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { createDeliveryNamer } from '../../src/core/delivery.js';
 import { connectForTest, startRedisForFile, startRedisForTest } from '../support/servers/redis-for-file.js';
-import { claimFree, fingerprint } from './support.js';
+import { claimFree, fingerprint, request } from './support.js';
+import { containing } from '../support/helpers/containing.js';
 
 const nameDelivery = createDeliveryNamer();
 
@@ -18,48 +19,21 @@ function isAbout(ms: number, expectedMs: number): boolean {
   return ms <= expectedMs && ms > expectedMs - 5_000;
 }
 
-test('a claim is read with its delivery, the host and process that hold it, since when, and how long it lasts', async () => {
-  const id = crypto.randomUUID();
-  const token = nameDelivery();
-  const [time = '', host = ''] = token.split('/');
-  await claimFree(store, { token }, id);
-  expect(await store.read(id)).toEqual({
-    state: 'claimed',
-    delivery: token,
-    by: `${host}, process ${process.pid}`,
-    since: new Date(time),
-    leaseLeftMs: expect.toSatisfy((ms: number) => isAbout(ms, 10_000)) as number,
-  });
-});
-
-test('a handled callback is read with its delivery, when that came in, and when the record expires', async () => {
-  const id = crypto.randomUUID();
-  const token = nameDelivery();
-  await (await claimFree(store, { token }, id)).settle();
-  expect(await store.read(id)).toEqual({
-    state: 'handled',
-    fingerprint,
-    delivery: token,
-    handledAt: new Date(token.split('/')[0] ?? ''),
-    expiresAt: expect.toSatisfy((time: Date) => isAbout(time.getTime() - Date.now(), 60_000)) as Date,
-  });
-});
-
-test('a token that does not name a delivery is read as it is, without a holder and a time', async () => {
-  const id = crypto.randomUUID();
-  const claim = await claimFree(store, { token: 'any/thing' }, id);
-  expect(await store.read(id)).toEqual({
-    state: 'claimed',
-    delivery: 'any/thing',
-    leaseLeftMs: expect.any(Number) as number,
-  });
-  await claim.settle();
-  expect(await store.read(id)).toEqual({
-    state: 'handled',
-    fingerprint,
-    delivery: 'any/thing',
-    expiresAt: expect.any(Date) as Date,
-  });
+test('a claim and a record are read with what their token tells: who holds it, and when it came in', async () => {
+  const named = nameDelivery();
+  const [time = '', host = ''] = named.split('/');
+  for (const [token, holder, times] of [
+    [named, { by: `${host}, process ${process.pid}`, since: new Date(time) }, { handledAt: new Date(time) }],
+    ['any/thing', {}, {}],
+  ] as const) {
+    const id = crypto.randomUUID();
+    const claim = await claimFree(store, { token }, id);
+    const leaseLeftMs = expect.toSatisfy((ms: number) => isAbout(ms, 10_000)) as number;
+    expect(await store.read(id)).toEqual({ state: 'claimed', delivery: token, leaseLeftMs, ...holder });
+    await claim.settle();
+    const expiresAt = expect.toSatisfy((end: Date) => isAbout(end.getTime() - Date.now(), 60_000)) as Date;
+    expect(await store.read(id)).toEqual({ state: 'handled', fingerprint, delivery: token, expiresAt, ...times });
+  }
 });
 
 test('a record without an expiry is read without one', async () => {
@@ -118,23 +92,22 @@ test('a server that refuses writes because it is full is read, and forgets', asy
   expect(await onFull.read('handled')).toEqual({ state: 'free' });
 });
 
-describe('a key that the store has not written', () => {
-  test.each([
-    ['a record that was cut short', 'handled the-token'],
-    ['an empty text', ''],
-  ])('holds %s: it is neither read nor forgotten', async (_what, value) => {
+test('a key that the store has not written is neither claimed, read nor forgotten', async () => {
+  for (const value of ['handled the-token', 'claimed', 'once claimed the-token', '']) {
     const id = crypto.randomUUID();
     await own.redis.set(keyFor(id), value);
-    await expect(store.read(id)).rejects.toMatchObject({ code: 'STORE_RECORD_UNREADABLE' });
+    const unreadable = {
+      code: 'STORE_RECORD_UNREADABLE',
+      message: containing(`The key ${keyFor(id)} holds something other than a callback record.`),
+    };
+    await expect(store.claim(id, request)).rejects.toMatchObject(unreadable);
+    await expect(store.read(id)).rejects.toMatchObject(unreadable);
     expect(await store.forget(id, value)).toBe(false);
     expect(await own.redis.get(keyFor(id))).toBe(value);
-  });
-
-  test('holds a list: it is neither read nor forgotten', async () => {
-    const id = crypto.randomUUID();
-    await own.redis.lpush(keyFor(id), 'x');
-    await expect(store.read(id)).rejects.toThrow(/WRONGTYPE/);
-    await expect(store.forget(id, 'x')).rejects.toThrow(/WRONGTYPE/);
-    expect(await own.redis.exists(keyFor(id))).toBe(1);
-  });
+  }
+  const list = crypto.randomUUID();
+  await own.redis.lpush(keyFor(list), 'x');
+  await expect(store.read(list)).rejects.toThrow(/WRONGTYPE/);
+  await expect(store.forget(list, 'x')).rejects.toThrow(/WRONGTYPE/);
+  expect(await own.redis.exists(keyFor(list))).toBe(1);
 });

@@ -81,24 +81,3 @@ test('an adapter that replies with undefined for nil works, and its check is rig
   expect(await receiver.inspect(callback.data.id)).toMatchObject({ state: 'handled' });
   expect(await receiver.inspect('unknown')).toMatchObject({ state: 'free' });
 });
-
-describe('a record that the store has not written', () => {
-  test.each([
-    ['a claim without a token', (key: string) => own.redis.set(key, 'claimed')],
-    ['a text that contains a claim', (key: string) => own.redis.set(key, 'once claimed the-token')],
-  ])('%s is not taken for a record', async (_what, plant) => {
-    const onSuccess = vi.fn();
-    const callback = transferSucceeded();
-    await plant(`transfer-callbacks:${callback.data.id}`);
-    expect(await receiverOf({ store: redisStore(own.redis), onSuccess }).receive(callback)).toMatchObject({
-      outcome: 'store_unavailable',
-      error: {
-        code: 'STORE_RECORD_UNREADABLE',
-        message: containing(
-          `The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`,
-        ),
-      },
-    });
-    expect(onSuccess).not.toHaveBeenCalled();
-  });
-});
