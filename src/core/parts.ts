@@ -1,7 +1,7 @@
 import type { SafeLogger } from '../lib/logger.js';
 import type { CallbackShape } from './callback.js';
 import type { Lines } from './claim/lines.js';
-import type { ClaimParts } from './claim/parts.js';
+import type { ClaimParts } from './claim/rules.js';
 import type { IgnoredNames } from './ignored-names.js';
 import type { ResolvedOptions } from './options.js';
 

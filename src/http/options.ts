@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
 import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
-import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
+import type { ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
+import { receiverOptionNames } from '../core/resolve-options.js';
 import { requireVerifiers, verifyExample } from '../core/verify.js';
 import type { Verifier } from './call-verifiers.js';
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { listFiles, pages, readText, withoutBlocks, type Page } from './pages.js';
 
-const documents = pages.filter(({ path }) => path === 'README.md' || path.startsWith('docs/'));
+const documents = pages.filter(({ path }) => path.endsWith('README.md') || path.startsWith('docs/'));
 
 interface Piece {
   readonly path: string;

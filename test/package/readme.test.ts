@@ -110,11 +110,17 @@ test(
     const paid = transferSucceeded({ externalId: 'payout-1' });
     expect((await post(url, paid)).body).toBe('{"outcome":"processed"}');
     const booked = await redis.command('hgetall', 'ledger');
-    expect(booked).toMatchObject({ [paid.data.id]: 'payout-1 SUCCESS' });
-    expect(await redis.command('del', `payouts-production:${paid.data.id}`)).toBe(1);
+    expect(booked).toMatchObject({ [`paid ${paid.data.id}`]: 'payout-1 SUCCESS' });
+    const key = `payouts-production:${paid.data.id}`;
+    expect(await redis.command('del', key)).toBe(1);
     const again = { ...paid, data: { ...paid.data, externalId: 'payout-9' } };
     expect((await post(url, again)).body).toBe('{"outcome":"processed"}');
     expect(await redis.command('hgetall', 'ledger')).toEqual(booked);
+    // After a success of the id that was lost, a refund is not taken for its copy.
+    expect(await redis.command('del', key)).toBe(1);
+    const refunded = transferFailed({ id: paid.data.id, externalId: 'payout-1', failureReason: 'Wallet closed' });
+    expect((await post(url, refunded)).body).toBe('{"outcome":"processed"}');
+    expect(await redis.command('hget', 'ledger', `refund ${paid.data.id}`)).toBe('payout-1 FAILED');
 
     const cli = `${await findCli()} -p ${redis.port}`;
     const printed = await runCheck(

@@ -24,7 +24,7 @@ const raced = [
 
 // Without a transaction a process that dies after its handler has succeeded leaves no record: no Redis is raced so.
 test.each(raced.flatMap((each) => [[...each, 'go on'] as const, [...each, 'end'] as const]))(
-  'with %s on %s the money of each transfer is given back once while processes are killed and the records of successes %s',
+  'with %s on %s each transfer is refunded once while processes are killed and the records of successes %s',
   async (name, database, what) => {
     const { dialect, start } = databases.find((each) => each.name === database) ?? expect.fail();
     const library = findLibrary(name);

@@ -1,5 +1,19 @@
-import { renewalsPerLease } from '../options.js';
+import type { SafeLogger } from '../../lib/logger.js';
+import type { InFlight } from '../in-flight.js';
 import type { CallbackStore } from '../store.js';
+import { renewalsPerLease, type ResolvedTimes } from '../times.js';
+
+/** What the claims of a receiver share, and all else that reads or changes its records. */
+export interface ClaimParts<Tx> {
+  readonly options: ResolvedTimes & {
+    readonly store: CallbackStore<Tx>;
+    readonly logger: SafeLogger;
+    /** Set for a service that reverses transfers: each transfer may have a second record. */
+    readonly onReversed?: unknown;
+  };
+  readonly rules: StoreRules;
+  readonly inFlight: InFlight;
+}
 
 /** What a claim may do depends on whether its store undoes the handler's writes with it. All of that is here. */
 export interface StoreRules {

@@ -33,6 +33,7 @@ export interface PublicKeySignatureOptions extends SignedContentOptions {
  */
 export interface SignatureVerifier {
   (request: SenderRequest, callback: unknown, body: Uint8Array | undefined): boolean;
+  readonly readsBody: true;
   /**
    * Returns the headers to send with a body, which this verifier accepts. `secret` is the private key in PEM of one of
    * `publicKeys`. `dsaEncoding` is how ECDSA is written: `'der'`, the default of `publicKeySignature`, or
@@ -76,7 +77,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
     return (texts) => signer.sign(toBytes(texts));
   });
   const explain = (request: SenderRequest, body: Uint8Array | undefined) => explainRefusal(content, request, body);
-  return Object.assign(publicKeySignature, { sign, explain });
+  return Object.assign(publicKeySignature, { readsBody: true as const, sign, explain });
 }
 
 function toBytes(texts: Signed['texts']): Buffer {
