@@ -103,7 +103,6 @@ function toSettings(options: ResolvedSandboxOptions) {
   return {
     apiKey,
     apiSecret: mayShow || apiSecret === 'sandbox-secret' ? apiSecret : null,
-    isDefaultSecret: apiSecret === 'sandbox-secret',
     /** `null` if the sandbox has none, or makes one for each externalId. */
     callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : null,
     hasCallbackUrl: callbackUrl !== undefined,
