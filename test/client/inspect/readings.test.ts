@@ -25,7 +25,7 @@ describe('what is read', () => {
   });
 
   test('one half is enough to ask, and not to conclude', async () => {
-    const cannotBeAsked = documentedService();
+    const cannotBeAsked = documentedService;
     expect(await inspectWith({}, { state: 'free' }, { service: cannotBeAsked })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread', error: undefined },
