@@ -8,7 +8,7 @@ import { leastRetentionMs } from './times.js';
 
 /** Whether the store keeps claims and records, and how long the check took, in milliseconds. */
 export type StoreProbe =
-  // With `error`, so that `ok` narrows it without `strict`, too.
+  // With `error`, so that `ok` narrows it even without `strict`.
   { ok: true; storeMs: number; error?: undefined } | { ok: false; error: unknown };
 
 /**
@@ -25,7 +25,7 @@ export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Prom
   }
 }
 
-/** A fingerprint as those of callbacks, which a plugin of the app might parse. */
+/** It is JSON as the fingerprint of a callback, because a plugin of the app might parse it. */
 const fingerprint = '["SUCCESS",1,"XAF","check"]';
 
 async function tryStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<void> {
@@ -37,7 +37,7 @@ async function tryStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<void>
   for (const warning of (await store.check?.(key, request)) ?? []) logger.warn({}, warning);
   await tryClaims(key, request, parts);
   for (const record of onReversed === undefined ? [undefined] : ([undefined, 'reversal'] as const)) {
-    if (store.read !== undefined) requireHandled('its record', requireRecord(await store.read(key, record)));
+    if (store.read !== undefined) requireState('its record', requireRecord(await store.read(key, record)), 'handled');
     if (store.forget !== undefined && !(await store.forget(key, fingerprint, record))) {
       throw unexpected('`store.forget` of a handled key to resolve with `true`, got `false`');
     }
@@ -46,40 +46,43 @@ async function tryStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<void>
 
 /** Claims and releases the key, then claims and settles it, and claims it once more. */
 async function tryClaims<Tx>(key: string, request: TimedRequest, { options, rules }: ClaimParts<Tx>): Promise<void> {
-  const claim = (of: TimedRequest): Promise<ClaimReply<Tx>> =>
-    claimCallback(options.store, { key, id: key }, of, rules);
+  let held: Claim<Tx> | undefined;
+  const claim = async (of: TimedRequest, what: string, state: 'claimed' | 'handled'): Promise<void> => {
+    const reply = await claimCallback(options.store, { key, id: key }, of, rules);
+    if (reply.state === 'claimed') held ??= reply.claim;
+    requireState(what, reply, state);
+  };
+  const end = async (method: 'release' | 'settle', of: TimedRequest): Promise<void> => {
+    if (held !== undefined) await callClaim(held, method, key, of);
+    held = undefined;
+  };
   // Each claim has a token of its own: a store may still know one that was released.
   const second = { ...request, token: `${request.token}.2` };
   const third = { ...request, token: `${request.token}.3` };
-  let held: Claim<Tx> | undefined;
   try {
-    held = requireGranted('a claim of a new key', await claim(request));
+    await claim(request, 'a claim of a new key', 'claimed');
     // A store writes a new key and reads a taken one. A user without the right to read could only write.
-    requireGranted('the same claim, sent twice,', await claim(request));
-    await callClaim(held, 'release', key, request);
-    held = undefined;
-    held = requireGranted('a claim of a released key', await claim(second));
-    await callClaim(held, 'settle', key, second);
-    held = undefined;
-    const copy = await claim(third);
-    if (copy.state === 'claimed') held = copy.claim;
-    requireHandled('a claim of a handled key', copy);
+    await claim(request, 'the same claim, sent twice,', 'claimed');
+    await end('release', request);
+    await claim(second, 'a claim of a released key', 'claimed');
+    await end('settle', second);
+    await claim(third, 'a claim of a handled key', 'handled');
   } catch (error) {
     if (held !== undefined) releaseUnheld(held, key, request);
     throw error;
   }
 }
 
-/** Returns the claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
-function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
-  if (reply.state === 'claimed') return reply.claim;
-  throw unexpected(`${what} to be granted, got ${reply.state}`);
-}
-
-/** Throws STORE_REPLY_UNEXPECTED unless the key is handled with the fingerprint that was written. */
-function requireHandled(what: string, reply: ClaimReply<unknown> | StoreRecord): void {
-  if (reply.state !== 'handled') throw unexpected(`${what} to be handled, got ${reply.state}`);
-  if (reply.fingerprint !== fingerprint) throw unexpected(`${what} to have the fingerprint that was written`);
+/** Throws STORE_REPLY_UNEXPECTED unless this is the state, with the fingerprint that was written. */
+function requireState<Reply extends ClaimReply<unknown> | StoreRecord, State extends Reply['state']>(
+  what: string,
+  reply: Reply,
+  state: State,
+): asserts reply is Extract<Reply, { state: State }> {
+  if (reply.state !== state) throw unexpected(`${what} to be ${state}, got ${reply.state}`);
+  if (reply.state === 'handled' && reply.fingerprint !== fingerprint) {
+    throw unexpected(`${what} to have the fingerprint that was written`);
+  }
 }
 
 function unexpected(what: string): TransferCallbackError {

@@ -89,7 +89,7 @@ interface OnReversed<C extends EventShape, Tx> {
 
 interface OnOther<C extends EventShape, Tx> {
   /**
-   * Called for an event that announces no final status, once for each type and id, as the other handlers are called
+   * Called for an event that reports no final status, once for each type and id, as the other handlers are called
    * once for each transfer. `confirm` does not run for it. Required if a state of the `service` is `OTHER`, and left
    * out otherwise.
    * @default none

@@ -12,6 +12,6 @@ export interface ReceiverParts<C extends CallbackShape, Tx> extends ClaimParts<T
   readonly ignored: IgnoredNames;
   /** Whether the log has the warning about a handler that has not used `context.tx`. */
   hasWarnedOfTx: boolean;
-  /** Whether the log has the warning about a `timestamp` that is no time. */
+  /** Whether the log has the warning about a `timestamp` that is not a time. */
   hasWarnedOfTime: boolean;
 }

@@ -52,7 +52,7 @@ export interface NamedVerifier<C, HostRequest> {
   readonly by: string;
 }
 
-/** Names each verifier, such as `verifier 2 of 2, urlToken`: those of this package are called as what makes them. */
+/** Names each verifier, such as `verifier 2 of 2, urlToken`. One of this package has the name of its maker. */
 export function nameVerifiers<C, HostRequest>(
   verifiers: readonly Verifier<C, HostRequest>[],
 ): readonly NamedVerifier<C, HostRequest>[] {

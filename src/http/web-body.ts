@@ -17,7 +17,7 @@ export function readWebBody(request: Request, limitBytes: number): ReadBody | Pr
   return body === null ? received.end() : readChunks(body.getReader(), received);
 }
 
-/** An app in JavaScript can pass a request of another kind, whose body is no stream of the web. */
+/** An app in JavaScript can pass a request of another kind, whose body is not a stream of the web. */
 function isUnread(body: Partial<ReadableStream> | null | undefined): boolean {
   return body === null || (typeof body?.getReader === 'function' && body.locked === false);
 }

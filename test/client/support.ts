@@ -137,7 +137,7 @@ export async function catchError(call: Promise<unknown>): Promise<TransferClient
 /** The documented service, with a query of a test. It may resolve with anything. */
 export function serviceOf({ getTransaction }: { getTransaction: (id: string, options: Signalled) => unknown }) {
   const ask = toAsk({ getTransaction: getTransaction as TransferService['getTransaction'] });
-  return { ...withAsk(documentedService(), ask), seemsFinal };
+  return { ...withAsk(documentedService, ask), seemsFinal };
 }
 
 interface Signalled {

@@ -35,6 +35,7 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
   const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
     ['Unknown command: got "frob"; known are check, sandbox, trigger.', ['frob']],
+    ['Unknown command: got "chekc". Did you mean `check`?', ['chekc']],
     ["Unknown option '--sped'. Did you mean `--speed`?", ['sandbox', '--sped']],
     ["Unknown option '--too'. Did you mean `--to`?", ['trigger', 'failed', '--too', 'http://127.0.0.1:1']],
     ['Unexpected argument: got "frob".', ['sandbox', 'frob']],

@@ -45,7 +45,7 @@ export function claimRecord<Tx>(
   };
   return callStore(
     queues ? queueMs + timeoutMs : timeoutMs,
-    // A JavaScript store may return a reply that is no promise.
+    // A JavaScript store may return a plain value.
     () => Promise.resolve(store.claim(key, request)).then(requireReply<Tx>),
     { method: 'claim', token, id },
     releaseLate,

@@ -25,7 +25,7 @@ export function claimCallback<Tx>(
  *
  * | the record of the transfer | claimed is                                                        |
  * | -------------------------- | ----------------------------------------------------------------- |
- * | free                       | the record of the transfer, and that of its refund                |
+ * | free                       | the record of the transfer, and the record of its refund          |
  * | handled with a success     | the record of its refund, if this is the reversal of that success |
  *
  * The record of the refund outlives a success that expires, is forgotten, or is recorded late over a refund.

@@ -18,7 +18,7 @@ export type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unava
 
 /**
  * - `running`: the handler runs, and the lease is renewed.
- * - `overdue`: the handler still runs, too late, and the lease is no longer renewed.
+ * - `overdue`: the handler has run for too long and still runs, and the lease is no longer renewed.
  * - `lost`: the handler still runs, with its signal aborted, because the claim is no longer this delivery's.
  * - `recording`: the handler has succeeded, and the success is being recorded.
  * - `releasing`: the handler has failed, and the claim is being released.

@@ -1,7 +1,7 @@
 import { toReason } from '../../lib/errors.js';
 import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
-import { isReversalOf } from '../facts.js';
+import { isRefund, isReversalOf } from '../facts.js';
 import type { Claim, ClaimReply } from '../store.js';
 import { maxHandlerTimeouts } from '../times.js';
 import { callClaim, releaseUnheld, type TimedRequest } from './call-store.js';
@@ -32,18 +32,23 @@ export class Lines<Tx> {
 
   /**
    * Claims the callback of a delivery, and tells the delivery when it begins to wait for another one that holds the
-   * claim. A refund claims `both` records, or that of the refund alone if it reverses a success. Never rejects.
+   * claim. A refund claims both records, or only the record of the refund if it reverses a success. Never rejects.
    */
-  claim(delivery: Delivery, record?: 'both'): Promise<HeldClaim<Tx> | LineEnd> {
-    return this.#claim(delivery, record, performance.now() + this.#parts.options.inFlightWaitMs);
+  claim(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
+    return this.#claim(delivery, performance.now() + this.#parts.options.inFlightWaitMs);
   }
 
-  #claim(delivery: Delivery, record: 'both' | undefined, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
-    const lines = record === undefined ? this.#lines : this.#refunds;
+  #claim(delivery: Delivery, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+    const lines = this.#claimsBoth(delivery) ? this.#refunds : this.#lines;
     const line = lines.get(delivery.key);
     return line === undefined
-      ? this.#ask(delivery, record, new Line(delivery.key, delivery.id, lines), waitEndsAt)
-      : this.#waitAndAsk(delivery, record, line, waitEndsAt);
+      ? this.#ask(delivery, new Line(delivery.key, delivery.id, lines), waitEndsAt)
+      : this.#waitAndAsk(delivery, line, waitEndsAt);
+  }
+
+  /** Only a service that reverses transfers pays for the second record. */
+  #claimsBoth(delivery: Delivery): boolean {
+    return this.#parts.options.onReversed !== undefined && isRefund(delivery);
   }
 
   /** Ends every wait with `closing`, and every later claim too. */
@@ -52,31 +57,21 @@ export class Lines<Tx> {
     for (const line of [...this.#lines.values(), ...this.#refunds.values()]) line.tell({ state: 'closing' });
   }
 
-  async #waitAndAsk(
-    delivery: Delivery,
-    record: 'both' | undefined,
-    line: Line,
-    waitEndsAt: number,
-  ): Promise<HeldClaim<Tx> | LineEnd> {
+  async #waitAndAsk(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     delivery.beginWait();
     const result = await line.wait(waitEndsAt - performance.now());
     if (result === undefined) {
-      return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, record, line, waitEndsAt) : leave(line);
+      return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, line, waitEndsAt) : leave(line);
     }
     // A failure has learned of the success that this reverses.
     const isReversal = result.state === 'handled' && isReversalOf(result.fingerprint, delivery.fingerprint);
-    return isReversal ? this.#claim(delivery, record, waitEndsAt) : result;
+    return isReversal ? this.#claim(delivery, waitEndsAt) : result;
   }
 
   /** Asks the store, and again while another process holds the claim. */
-  async #ask(
-    delivery: Delivery,
-    record: 'both' | undefined,
-    line: Line,
-    waitEndsAt: number,
-  ): Promise<HeldClaim<Tx> | LineEnd> {
+  async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     while (!this.#isClosed) {
-      const request = this.#toRequest(delivery, record, waitEndsAt - performance.now());
+      const request = this.#toRequest(delivery, waitEndsAt - performance.now());
       line.beginAsking();
       const reply = await this.#claimInTime(line, request);
       if (reply.state === 'unavailable' || reply.state === 'handled') return line.end(reply);
@@ -97,15 +92,12 @@ export class Lines<Tx> {
     return this.#isClosed ? claim.release().then(() => ({ state: 'closing' })) : claim;
   }
 
-  #toRequest(
-    { name, fingerprint, event, type, externalId }: Delivery,
-    record: 'both' | undefined,
-    leftMs: number,
-  ): TimedRequest {
+  #toRequest(delivery: Delivery, leftMs: number): TimedRequest {
+    const { name, fingerprint, event, type, externalId } = delivery;
     const { leaseMs, retentionMs, storeTimeoutMs, handlerTimeoutMs } = this.#parts.options;
     return {
       token: name,
-      ...(record !== undefined && { record }),
+      ...(this.#claimsBoth(delivery) && { record: 'both' }),
       fingerprint,
       leaseMs,
       retentionMs,

@@ -24,7 +24,7 @@ export interface StoreRules {
    * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works.
    */
   readonly undoesWrites: boolean;
-  /** Whether one claim may have the record of a transfer and that of its refund. */
+  /** Whether one claim may have both records: of a transfer and of its refund. */
   readonly claimsBoth: boolean;
   /** Whether a claim queues for a connection before it begins, for up to `queueMs` of its request. */
   readonly queues: boolean;

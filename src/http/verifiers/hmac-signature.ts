@@ -15,7 +15,7 @@ import {
 } from './signed-content.js';
 import { makeSign, signOptionNames, type SignOptions } from './signing.js';
 
-/** Returns the secrets for a request, such as those of its tenant, or `undefined` if there are none. */
+/** Returns the secrets for a request, for example of its tenant, or `undefined` if there are none. */
 type FindSecrets<HostRequest> = (request: HostRequest) => Secret | Promise<Secret>;
 
 /** How a service signs its callbacks. */

@@ -37,7 +37,7 @@ export interface SignatureVerifier {
   /**
    * Returns the headers to send with a body, which this verifier accepts. `secret` is the private key in PEM of one of
    * `publicKeys`. `dsaEncoding` is how ECDSA is written: `'der'`, the default of `publicKeySignature`, or
-   * `'ieee-p1363'`, that of RFC 9421. Throws INVALID_ARGUMENT.
+   * `'ieee-p1363'`, as in RFC 9421. Throws INVALID_ARGUMENT.
    */
   sign(
     body: string | Uint8Array,
@@ -49,7 +49,7 @@ export type KeySignOptions = Parameters<SignatureVerifier['sign']>[1];
 
 export const keySignOptionNames = [...signOptionNames, 'dsaEncoding'];
 
-/** A check takes up to 0.3 ms, and a stranger's header has room for a hundred signatures. */
+/** A check takes up to 0.3 ms, and a forged header has room for a hundred signatures. */
 const maxSignatures = 4;
 
 /**
