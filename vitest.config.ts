@@ -151,7 +151,12 @@ export default defineConfig({
       {
         resolve: { alias: ownEntries },
         // They read warnings and unhandled errors of their process, or start others: each file has a process of its own.
-        test: { ...select('own process', [...inQuickProcess, ...inSharedProcess]), ...usualLimits },
+        test: {
+          ...select('own process', [...inQuickProcess, ...inSharedProcess]),
+          ...usualLimits,
+          // Node itself loads the apps of test/cli, whose commands run in the process of their test.
+          server: { deps: { external: [/\.test\/apps/] } },
+        },
       },
       ...(['lowest zod 3', 'lowest zod 4'] as const).map((name) => ({
         resolve: { alias: [...ownEntries, ...zodIn(lowestZods[name])] },

@@ -136,8 +136,8 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
 };
 
 /**
- * The rows that replace that of `processed`, `duplicate`, `ignored`, `invalid` or `unauthorized`. The comment says
- * when.
+ * The rows that replace the row of `processed`, `duplicate`, `ignored`, `invalid` or `unauthorized`. Each comment has
+ * the case.
  */
 export const special = {
   /** `processed` after its claim had passed to another delivery */
@@ -172,7 +172,7 @@ export const special = {
   firstIgnored: {
     ...outcomes.ignored,
     level: 'warn',
-    line: 'A callback was ignored, by the definition of the service; further ones of this name are logged as info.',
+    line: 'A callback was ignored, by the definition of the service; the next of this name are logged as info.',
   },
   /** `invalid` through your own app */
   unreadable: {
@@ -185,7 +185,7 @@ export const special = {
   undocumented: {
     ...outcomes.invalid,
     level: 'error',
-    line: 'A callback of a verified sender is not as expected; look into what it announces.',
+    line: 'A callback of a verified sender is not as expected; look into the transfer.',
   },
   /** `unauthorized` because `receive` was called with wrong options */
   miscalled: {
@@ -256,7 +256,7 @@ export interface Invalid {
   outcome: 'invalid';
   /** What is wrong, and where. */
   issues: readonly Issue[];
-  /** Whether a verifier accepted the sender. If so, the callback announces a real payout: investigate it. */
+  /** Whether a verifier accepted the sender. If so, the callback is about a real payout: investigate it. */
   verified: boolean;
   /** The callback's id, if it could be read. */
   id?: string;
@@ -294,7 +294,7 @@ export interface Unauthorized {
    * `verify` of `receive`.
    */
   refusedBy?: string;
-  /** Set if the payload was invalid, too, or was not read. */
+  /** Set if the payload was also invalid, or was not read. */
   issues?: readonly Issue[];
   id?: undefined;
   externalId?: undefined;

@@ -13,7 +13,7 @@ export function resolveService<E extends EventShape>(options: {
 }): PayoutService<CallbackOf<E> | OtherEvent> {
   // Without a service, E is its default, TransferCallback. One that is not found by its name, or that a circular import
   // has not made yet, is not left out: the documented service has no verifier.
-  if (!('service' in options)) return documentedService<never>();
+  if (!('service' in options)) return documentedService as unknown as PayoutService<CallbackOf<E>>;
   const { service } = options;
   if (hasMethods(service, 'readCallback') && hasMethods(service.meanings, 'has')) {
     if ('verify' in service) requireVerifiers(service.verify);

@@ -61,7 +61,7 @@ test.each([
   ['mysql2', 'processes are killed', false, true],
   ['mysql2', 'processes are killed and the records of successes end', true, true],
 ] as const)(
-  'on two processes with %s the money of each transfer is given back once while %s',
+  'on two processes with %s each transfer is refunded once while %s',
   async (kind, what, ends, kills) => {
     const { url, store, countBookings } = await starts[kind]();
     const wrong = await raceProcesses({

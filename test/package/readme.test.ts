@@ -94,11 +94,16 @@ test(
     const { url, paid } = await tryApp('redis', { REDIS_URL: `redis://127.0.0.1:${redis.port}` });
     const key = `payouts-production:${paid.data.id}`;
     const booked = await redis.command('hgetall', 'ledger');
-    expect(booked).toMatchObject({ [paid.data.id]: 'payout-1 SUCCESS' });
+    expect(booked).toMatchObject({ [`paid ${paid.data.id}`]: 'payout-1 SUCCESS' });
     expect(await redis.command('del', key)).toBe(1);
     const again = { ...paid, data: { ...paid.data, externalId: 'payout-9' } };
     expect((await post(url, again)).body).toBe('{"outcome":"processed"}');
     expect(await redis.command('hgetall', 'ledger')).toEqual(booked);
+    // After a success of the id that was lost, a refund is not taken for its copy.
+    expect(await redis.command('del', key)).toBe(1);
+    const refunded = transferFailed({ id: paid.data.id, externalId: 'payout-1', failureReason: 'Wallet closed' });
+    expect((await post(url, refunded)).body).toBe('{"outcome":"processed"}');
+    expect(await redis.command('hget', 'ledger', `refund ${paid.data.id}`)).toBe('payout-1 FAILED');
   },
   stepMs,
 );

@@ -18,7 +18,7 @@ test.each([
   ['MariaDB', 'mysql', 'processes are killed', false],
   ['MariaDB', 'mysql', 'processes are killed and the records of successes end', true],
 ] as const)(
-  'on two processes with Prisma on %s (%s) the money of each transfer is given back once while %s',
+  'on two processes with Prisma on %s (%s) each transfer is refunded once while %s',
   async (name, dialect, what, ends) => {
     const database = databases.find((each) => each.name === name) ?? expect.fail();
     const { url } = (server = await database.start());
