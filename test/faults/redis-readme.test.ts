@@ -10,7 +10,7 @@ import { hasEnded, kill, tied } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { freePort, isListening } from '../support/servers/port.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { startRedisForTest } from '../support/servers/redis-for-file.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const app = findBlocks(findPage('docs/stores.md'), 'ts').find(({ code }) => code.includes("from 'ioredis'"));
@@ -37,12 +37,6 @@ async function runPage(redisPort: number): Promise<App> {
   return { child, url: `http://127.0.0.1:${port}/callbacks/transfers/${CALLBACK_SECRET}` };
 }
 
-async function ownRedis(): Promise<RedisServer> {
-  const server = await startRedis({ persistent: true });
-  onTestFinished(() => server.stop());
-  return server;
-}
-
 async function untilProcessed(url: string): Promise<void> {
   const callback = transferSucceeded();
   await vi.waitFor(async () => {
@@ -51,7 +45,7 @@ async function untilProcessed(url: string): Promise<void> {
 }
 
 test('the apps on ioredis and on node-redis survive a restart of Redis, and process callbacks after it', async () => {
-  const server = await ownRedis();
+  const server = await startRedisForTest({ persistent: true });
   const page = await runPage(server.port);
   const example = await serve('node-redis.ts', { REDIS_URL: `redis://127.0.0.1:${server.port}` });
   const urls = [page.url, example.url];
@@ -65,7 +59,7 @@ test('the apps on ioredis and on node-redis survive a restart of Redis, and proc
 });
 
 test('ioredis with the options of docs/stores.md finds the new primary when two servers swap roles behind one address', async () => {
-  const [one, other] = await Promise.all([ownRedis(), ownRedis()]);
+  const [one, other] = await Promise.all([startRedisForTest(), startRedisForTest()]);
   await other.command('replicaof', '127.0.0.1', one.port);
   const proxy = await startLossyProxy(one.port);
   onTestFinished(() => proxy.close());
