@@ -3,15 +3,7 @@ import { hmacSignature, memoryStore, TransferCallbackError, transferCallbackSche
 import { defineService } from 'transfer-callbacks/client';
 import { containing } from '../support/helpers/containing.js';
 import { announced, define, serve, states } from './service-support.js';
-
-function thrownBy(call: () => unknown): unknown {
-  try {
-    call();
-  } catch (error) {
-    return error;
-  }
-  return expect.fail('it did not throw');
-}
+import { thrownBy } from './support.js';
 
 const signed = hmacSignature({ header: 'x-signature', secrets: 'a-secret-long-enough' });
 const aVerifier = 'a verifier, or a list of at least one';

@@ -9,31 +9,31 @@ const showing = (show: (record: StoreRecord, key: string) => StoreRecord) =>
 /** What stores show wrongly of a record that `read` finds. */
 type Shown<State extends StoreRecord['state']> = readonly [
   fault: string,
-  changes: object | ((record: StoreRecord & { state: State }) => object),
+  show: (record: StoreRecord & { state: State }) => object,
   says: RegExp,
 ];
 
 const ofClaims: readonly Shown<'claimed'>[] = [
-  ['reads a claimed callback as free', { state: 'free' }, /a claimed callback is free/],
+  ['reads a claimed callback as free', () => ({ state: 'free' }), /a claimed callback is free/],
   [
     'shows 255 characters of the delivery',
     ({ delivery }) => ({ delivery: delivery?.slice(0, 255) ?? '' }),
     /`delivery` is not the token of the claim/,
   ],
-  ['shows the rest of a lease in seconds', { leaseLeftMs: 30 }, /`leaseLeftMs` is 30/],
-  ['shows a lease that is longer than it is', { leaseLeftMs: 30_001 }, /`leaseLeftMs` is 30001/],
+  ['shows the rest of a lease in seconds', () => ({ leaseLeftMs: 30 }), /`leaseLeftMs` is 30/],
+  ['shows a lease that is longer than it is', () => ({ leaseLeftMs: 30_001 }), /`leaseLeftMs` is 30001/],
   ['shows the time of a claim in seconds', () => ({ since: new Date(Date.now() / 1_000) }), /`since` is 1970/],
-  ['shows an empty holder', { by: '' }, /`by` is empty/],
+  ['shows an empty holder', () => ({ by: '' }), /`by` is empty/],
 ];
 
 const ofSuccesses: readonly Shown<'handled'>[] = [
-  ['reads a handled callback as free', { state: 'free' }, /a handled callback is free/],
+  ['reads a handled callback as free', () => ({ state: 'free' }), /a handled callback is free/],
   [
     'cuts the fingerprint that it shows',
     ({ fingerprint }) => ({ fingerprint: fingerprint.slice(0, 20) }),
     /`fingerprint` is not that of the claim/,
   ],
-  ['shows a time that is none', { handledAt: new Date(NaN) }, /`handledAt` is no time/],
+  ['shows a time that is none', () => ({ handledAt: new Date(NaN) }), /`handledAt` is no time/],
   [
     'shows the expiry as the time of settling',
     ({ expiresAt }) => ({ handledAt: expiresAt }),
@@ -48,12 +48,11 @@ const toStores = <State extends StoreRecord['state']>(
   rows: readonly Shown<State>[],
   check: string,
 ): BrokenStore[] =>
-  rows.map(([fault, changes, says]) => ({
+  rows.map(([fault, show, says]) => ({
     ...{ fault, says, caughtBy: [check] },
     make: showing((record) => {
       if (record.state !== state) return record;
-      const changed = typeof changes === 'function' ? changes(record as never) : changes;
-      return { ...record, ...changed } as StoreRecord;
+      return { ...record, ...show(record as StoreRecord & { state: State }) };
     }),
   }));
 
