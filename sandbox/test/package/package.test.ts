@@ -50,11 +50,12 @@ async function listFiles(): Promise<string[]> {
 test('the tarball is small, and contains the built files, the README and the licence, and nothing else', async () => {
   const files = await listFiles();
   const others = files.filter(
-    (file) => !/^dist\/([\w-]+\.(js|cjs|d\.ts|d\.cts)|console\/[a-z]+\.(html|css|js|svg))$/.test(file),
+    (file) =>
+      !/^dist\/(cjs\/package\.json|(cjs\/)?[\w-]+\.js|[\w-]+\.d\.c?ts|console\/[a-z]+\.(html|css|js|svg))$/.test(file),
   );
   expect(others).toEqual(['LICENSE', 'README.md', 'package.json']);
   const { size } = await stat(inject('sandboxTarball'));
-  expect(size, `The tarball has ${size} bytes.`).toBeLessThan(168_000);
+  expect(size, `The tarball has ${size} bytes.`).toBeLessThan(178_000);
 });
 
 test('every link of the README leads to npm, to a section of the README, or to a picture', async () => {
@@ -146,6 +147,15 @@ async function npxJson(folder: string, listen: RequestListener, args: readonly s
     .map((line) => JSON.parse(line) as Line);
 }
 
+/** An endpoint that acknowledges whatever is signed rightly. */
+const believing =
+  (header: string, algorithm: string, key: string): RequestListener =>
+  (request, response) => {
+    const hmac = createHmac(algorithm, key);
+    request.on('data', (bytes: Buffer) => hmac.update(bytes));
+    request.on('end', () => response.writeHead(request.headers[header] === hmac.digest('hex') ? 200 : 401).end());
+  };
+
 const verdictsOf = (lines: readonly Line[], rows: readonly string[]) =>
   rows.map((row) => lines.find(({ name: each }) => each === row)?.verdict);
 
@@ -168,11 +178,7 @@ test.each([
 ])(
   'npx speaks another service in an empty folder, by a definition in .%s that loads the package',
   async (ending, load) => {
-    // It acknowledges whatever is signed.
-    const listen: RequestListener = (request, response) =>
-      request
-        .resume()
-        .on('end', () => response.writeHead(request.headers['x-signature'] === undefined ? 401 : 200).end());
+    const listen = believing('x-signature', 'sha256', 'the-secret-of-the-service');
     const folder = join(workshop, `service-${ending}`);
     await mkdir(folder);
     const definition = `${load} defineService({
@@ -188,7 +194,7 @@ test.each([
     expect((await npxJson(folder, listen, ['trigger', 'duplicate', ...service])).at(-1)?.passed).toBe(true);
     const rows = await npxJson(folder, listen, ['check', ...service]);
     expect(verdictsOf(rows, ['success', 'duplicate', 'forged', 'unbookable'])).toEqual([
-      ...['right', 'right', 'right', 'wrong'],
+      ...['right', 'right', 'right', 'less strict'],
     ]);
   },
 );
@@ -197,13 +203,7 @@ test('npx checks an endpoint of a service by its name in an empty folder', async
   const key = 'sk_test_of_an_endpoint';
   const folder = join(workshop, 'named');
   await mkdir(folder);
-  const listen: RequestListener = (request, response) => {
-    const hmac = createHmac('sha512', key);
-    request.on('data', (bytes: Buffer) => hmac.update(bytes));
-    request.on('end', () => {
-      response.writeHead(request.headers['x-paystack-signature'] === hmac.digest('hex') ? 200 : 401).end();
-    });
-  };
+  const listen = believing('x-paystack-signature', 'sha512', key);
   const lines = await npxJson(folder, listen, ['check', '--service', 'paystack'], { CALLBACK_SECRET: key });
   expect(lines[0]).toMatchObject({ type: 'service', service: 'paystack', isSeenLive: false });
   expect(verdictsOf(lines, ['success', 'reversed', 'forged'])).toEqual(['right', 'right', 'right']);
