@@ -105,7 +105,8 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
           expect(await count('written', `name = '${callback.data.id}'`)).toBe(1);
           expect(await receiver.close()).toEqual({ unfinished: 0, ids: [] });
         }
-        await sql.end();
+        // Without a limit it may wait for the connection that has ended.
+        await sql.end({ timeout: 1 });
       },
     );
   });
