@@ -65,7 +65,7 @@ export const weeklyTests = [
   'sandbox/test/{cli/check/*,cli/trigger-service,demo/*,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
   'test/examples/{dynamodb-store,mongo-store}.test.ts',
-  'test/faults/{reversal-race,soak}.test.ts',
+  'test/faults/soak.test.ts',
   'test/package/{express-projects,release}.test.ts',
   'test/{programs,servers}.test.ts',
   'test/schedules/long-searches.test.ts',

@@ -183,7 +183,10 @@ async function closeReceiver<C extends CallbackShape, Tx>(
   const ids = inFlight.finishAll();
   if (ids.length > 0) {
     const message = `The receiver has closed, and ${ids.length} handlers, recordings or functions of \`afterCommit\` still run`;
-    logger.warn({ ids }, `${message}; every lease expires within ${leaseMs} ms.`);
+    logger.warn(
+      { ids },
+      `${message}. A handler may run again when its lease expires, within ${leaseMs} ms: compare these payouts with your books.`,
+    );
   }
   return { unfinished: ids.length, ids };
 }

@@ -13,7 +13,7 @@ import { serve } from '../support/servers/serve.js';
 import type { Imitation, Sent, ServiceCallback, Transfer } from './imitations.js';
 
 /** What the handlers book. */
-export const entries = { SUCCESS: 'paid', FAILED: 'refunded', REVERSED: 'given back' } as const;
+export const entries = { SUCCESS: 'paid', FAILED: 'refunded', REVERSED: 'reversed' } as const;
 
 /** Mounts a service as its row in docs/services.md tells, until the test has ended. */
 export async function mount({ name, service, reverses, row }: Imitation) {

@@ -26,11 +26,11 @@ test.each(imitations)(
   },
 );
 
-test.each(reversing)('$name: the money is given back once, in each order of the callbacks', async (imitation) => {
+test.each(reversing)('$name: each transfer is refunded once, in each order of its callbacks', async (imitation) => {
   const { send, booked } = await mount(imitation);
   for (const { sent, booking } of [
-    { sent: ['success', 'reversed'], booking: ['paid', 'given back'] },
-    { sent: ['reversed', 'success', 'failed'], booking: ['given back'] },
+    { sent: ['success', 'reversed'], booking: ['paid', 'reversed'] },
+    { sent: ['reversed', 'success', 'failed'], booking: ['reversed'] },
     { sent: ['failed', 'reversed'], booking: ['refunded'] },
   ] as const) {
     const transfer = imitation.transfer();

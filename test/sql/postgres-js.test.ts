@@ -4,12 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { Client, type Pool } from 'pg';
-import { drizzleStore, postgresJsStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { drizzleStore, postgresJsStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres, { type TransactionSql } from 'postgres';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { claimFree } from '../stores/support.js';
+import { receiverOf } from '../core/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import type { Sql } from 'postgres';
@@ -82,9 +83,8 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
         await store.migrate();
         for (let round = 0; round < 3; round += 1) {
           let attempts = 0;
-          const receiver = transferCallbackReceiver({
+          const receiver = receiverOf({
             store: store as ReturnType<typeof postgresJsStore>,
-            logger: false,
             async onSuccess({ data }, { tx, signal }) {
               attempts += 1;
               await send(tx, `INSERT INTO written VALUES ('${data.id}')`);
@@ -92,7 +92,6 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
               if (text === undefined) await once(signal, 'abort');
               if (cut === 'the ROLLBACK') throw new Error('the handler fails');
             },
-            onFailed: () => undefined,
           });
           const callback = transferSucceeded();
           if (text !== undefined) proxy.lose('request', text);
@@ -117,16 +116,14 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
     await store.migrate();
     for (const text of ['ROLLBACK', ' commit;', 'END; SELECT 1', 'Abort work', "PREPARE TRANSACTION 'a'"]) {
       let own: ReturnType<typeof runOwn> | undefined;
-      const receiver = transferCallbackReceiver({
+      const receiver = receiverOf({
         store: store as ReturnType<typeof postgresJsStore>,
-        logger: false,
         async onSuccess({ data }, { tx }) {
           await send(tx, `INSERT INTO written VALUES ('${data.id}')`);
           // It waits for the connection.
           own = runOwn(sql);
           await send(tx, text);
         },
-        onFailed: () => undefined,
       });
       const callback = transferSucceeded();
       expect([text, await receiver.receive(callback)]).toMatchObject([
@@ -147,9 +144,8 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
     const store = makeStore(sql, {});
     await store.migrate();
     let own: ReturnType<typeof runOwn> | undefined;
-    const receiver = transferCallbackReceiver({
+    const receiver = receiverOf({
       store: store as ReturnType<typeof postgresJsStore>,
-      logger: false,
       async onSuccess({ data }, { tx }) {
         // The two read what the other one writes.
         await rival.query('BEGIN ISOLATION LEVEL SERIALIZABLE');
@@ -161,7 +157,6 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
         // It waits for the connection.
         own = runOwn(sql);
       },
-      onFailed: () => undefined,
     });
     const callback = transferSucceeded();
     expect((await receiver.receive(callback)).outcome).toBe('processed');
