@@ -114,7 +114,7 @@ export async function run(args: readonly string[]): Promise<number> {
   // No document demands that a contradiction is refused: `check` says `!`.
   const isLess = scenario === 'flip' && !verdict.passed && attempts.filter(isTaken).length > 1;
   if (json) printResult(scenario, attempts, { ...verdict, isLess });
-  else printVerdict({ ...verdict, isLess }, attempts.at(-1), service?.isSigned);
+  else printVerdict({ ...verdict, isLess }, attempts.at(-1), service?.signer.canSign);
   return verdict.passed || isLess ? 0 : 1;
 }
 

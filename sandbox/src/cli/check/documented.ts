@@ -1,5 +1,6 @@
 import { transferFailed, transferSucceeded } from '../../../../src/testing/fixtures.js';
 import { invalidCallbacks } from '../../../../src/testing/invalid.js';
+import { startSandbox } from '../../service/sandbox.js';
 import { createTransfer } from '../create-transfer.js';
 import { defineService, type TransferSandbox } from '../../index.js';
 import { Sample } from './sample.js';
@@ -20,8 +21,34 @@ const definition = defineService({
 
 const names = { event: [], transfer: ['data.reference', 'data.externalReference'] };
 
-/** Returns the documented service: its transfers are the transfers of the sandbox, which an app may ask. */
-export function documentedService(sandbox: TransferSandbox): Service {
+/** The documented service, which an app may ask. */
+export interface Documented {
+  readonly service: Service;
+  readonly url: string;
+  /** Returns what to set if it has refused the key of the app; `undefined` if it has not. */
+  readonly adviseKey: () => string | undefined;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts the documented service. It sends nothing by itself: its time stands still, and it has no callback URL. */
+export async function startDocumented(port = 0): Promise<Documented> {
+  let advice: string | undefined;
+  const { SANDBOX_API_KEY: apiKey, SANDBOX_API_SECRET: apiSecret } = process.env;
+  const sandbox = await startSandbox(
+    { port, apiKey, apiSecret, clock: 'manual', finalAfterMs: 0, console: false },
+    (reason) => {
+      // It names no key, because it may be the key of production.
+      advice ??=
+        `Your app asked the service at ${sandbox.baseUrl}, which refused its key (${reason}). Set SANDBOX_API_KEY and ` +
+        'SANDBOX_API_SECRET to the key and the secret that your app sends.';
+    },
+  );
+  const { baseUrl: url } = sandbox;
+  return { service: documentedService(sandbox), url, adviseKey: () => advice, close: () => sandbox.close() };
+}
+
+/** Its transfers are those of the sandbox. */
+function documentedService(sandbox: TransferSandbox): Service {
   const toSample = (status: 'SUCCESS' | 'FAILED', payload: unknown): Sample =>
     new Sample('the documented sample', payload, { service: definition, status, names });
   const samples = {
@@ -29,7 +56,7 @@ export function documentedService(sandbox: TransferSandbox): Service {
     FAILED: toSample('FAILED', transferFailed()),
   };
   const traits: Traits = {
-    ...{ isForm: false, signWith: {}, names, isDocumented: true, whyNoReversal: '' },
+    ...{ isForm: false, signWith: {}, names, isDocumented: true },
     async register(externalId, status) {
       sandbox.setScenario(externalId, status === 'FAILED' ? 'failed' : 'success');
       await createTransfer(sandbox, { externalId, amount: 15_000, currency: 'XAF' });
@@ -53,7 +80,7 @@ function undocumentedBodies(service: Service): InvalidBody[] {
   return invalidCallbacks
     .filter(({ title }) => !unbookable.test(title))
     .map(({ title, callback }) => {
-      const transfer = service.announce('SUCCESS', service.toFreshIds('check-undocumented'));
+      const transfer = service.invent('undocumented');
       const text = typeof callback === 'string' ? callback : JSON.stringify(callback);
       const body = ['id', 'externalId'].reduce((changed, name) => {
         return changed.replaceAll(String(known[name]), transfer[name as 'id' | 'externalId']);

@@ -4,6 +4,7 @@ import type { PayoutService } from '../../../../src/core/payout-service.js';
 import { invalidSecret } from '../../../../src/lib/checks.js';
 import { didYouMean } from '../../../../src/lib/did-you-mean.js';
 import type { TransferCallbackError } from '../../../../src/lib/errors.js';
+import type { SignWith } from '../../attempt/signer.js';
 import { namedServices, type NamedService } from './named-services.js';
 
 /** The variable of the secret that is in no definition. */
@@ -21,11 +22,12 @@ interface Payloads {
   readonly ignored?: unknown;
 }
 
-/** A definition of examples/services, with its samples. */
-export interface LoadedByName {
-  readonly named: NamedService;
+/** A definition, and what its verifiers sign with. */
+export interface Definition {
   readonly service: PayoutService;
-  readonly payloads: Payloads;
+  readonly signWith: SignWith;
+  /** Set for a definition of examples/services. */
+  readonly byName?: { readonly named: NamedService; readonly payloads: Payloads };
 }
 
 /** Whether this is a name, and no file: `./paystack.mjs` and `./paystack` are files. */
@@ -42,7 +44,7 @@ export function requireServiceValue(args: readonly string[]): void {
 }
 
 /** Loads a definition by its name. `url` is the callback endpoint, which may be signed. Throws UsageError. */
-export async function loadByName(name: string, url: string | undefined): Promise<LoadedByName> {
+export async function loadByName(name: string, url: string | undefined): Promise<Definition> {
   const named = Object.hasOwn(namedServices, name) ? namedServices[name] : undefined;
   if (named === undefined) {
     const meant = didYouMean(name, Object.keys(namedServices));
@@ -58,7 +60,8 @@ export async function loadByName(name: string, url: string | undefined): Promise
   ])) as [Record<string, PayoutService>, { default: Payloads }];
   const service = definition[name];
   if (service === undefined) throw new Error(`${name}.ts does not export ${name}.`);
-  return { named, service, payloads: payloads.default };
+  const signWith = { secret: process.env[secretVariable], toOptions: named.toSignOptions };
+  return { service, signWith, byName: { named, payloads: payloads.default } };
 }
 
 /** Returns what the definition verifies with: the secret itself, or the public key of a private one. */
