@@ -5,7 +5,7 @@ import { didYouMean } from '../../../../src/lib/did-you-mean.js';
 import { findEndpoint, missingUrl, requireUrl, type Endpoint } from '../endpoint-options.js';
 import { Books } from './books.js';
 import { Breakage } from './commands.js';
-import { startDocumented, type Documented } from './documented.js';
+import { startDocumented } from './documented.js';
 import { help, options as known } from './help.js';
 import { judgeAll, type Judged } from './judge.js';
 import { requireServiceValue } from './load-by-name.js';
@@ -88,7 +88,7 @@ async function findCallbackUrl(values: Values): Promise<Endpoint> {
 }
 
 /** A service, which can be asked if it is the documented one. */
-type Source = LoadedService & Partial<Documented>;
+type Source = LoadedService & Partial<Awaited<ReturnType<typeof startDocumented>>>;
 
 /** Starts the documented service, or loads another one. Throws UsageError. */
 async function findService({ service, port, ...files }: Values, { callbackUrl }: Endpoint): Promise<Source> {

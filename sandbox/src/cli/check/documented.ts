@@ -21,17 +21,8 @@ const definition = defineService({
 
 const names = { event: [], transfer: ['data.reference', 'data.externalReference'] };
 
-/** The documented service, which an app may ask. */
-export interface Documented {
-  readonly service: Service;
-  readonly url: string;
-  /** Returns what to set if it has refused the key of the app; `undefined` if it has not. */
-  readonly adviseKey: () => string | undefined;
-  readonly close: () => Promise<void>;
-}
-
 /** Starts the documented service. It sends nothing by itself: its time stands still, and it has no callback URL. */
-export async function startDocumented(port = 0): Promise<Documented> {
+export async function startDocumented(port = 0) {
   let advice: string | undefined;
   const { SANDBOX_API_KEY: apiKey, SANDBOX_API_SECRET: apiSecret } = process.env;
   const sandbox = await startSandbox(
@@ -43,8 +34,14 @@ export async function startDocumented(port = 0): Promise<Documented> {
         'SANDBOX_API_SECRET to the key and the secret that your app sends.';
     },
   );
-  const { baseUrl: url } = sandbox;
-  return { service: documentedService(sandbox), url, adviseKey: () => advice, close: () => sandbox.close() };
+  return {
+    service: documentedService(sandbox),
+    /** Where an app may ask it. */
+    url: sandbox.baseUrl,
+    /** Returns what to set if it has refused the key of the app; `undefined` if it has not. */
+    adviseKey: () => advice,
+    close: () => sandbox.close(),
+  };
 }
 
 /** Its transfers are those of the sandbox. */

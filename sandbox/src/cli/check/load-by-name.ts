@@ -114,10 +114,8 @@ async function withVariables<T>(variables: Readonly<Record<string, string>>, run
   try {
     return await run();
   } finally {
-    for (const name of Object.keys(variables)) {
-      if (before[name] === undefined) Reflect.deleteProperty(process.env, name);
-      else process.env[name] = before[name];
-    }
+    for (const name of Object.keys(variables)) Reflect.deleteProperty(process.env, name);
+    Object.assign(process.env, before);
   }
 }
 
