@@ -3,7 +3,7 @@ import { configFile } from '../../../../src/cli/config-file.js';
 import { wrap } from '../../../../src/cli/terminal.js';
 import { callbackHelp, callbackOptions } from '../endpoint-options.js';
 import { kinds } from './load-service.js';
-import { namedServices } from './named-services.js';
+import { namedServices } from '../../services/named-services.js';
 import { rows } from './rows.js';
 
 /** From column 29 to column 80. */

@@ -4,9 +4,17 @@ import { loadExports } from '../../../../src/cli/config-file.js';
 import { messageOf } from '../../../../src/cli/terminal.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import { lendPackage } from './lend-package.js';
-import { adviseVariable, isName, loadByName, secretVariable, type Definition } from './load-by-name.js';
+import {
+  expectedService,
+  isAboutSecret,
+  isName,
+  loadByName,
+  secretVariable,
+  type Definition,
+} from '../../services/load-by-name.js';
+import type { Names } from '../../services/named-services.js';
 import { parsePayload, type Payload } from './payload.js';
-import { Sample, type Names } from './sample.js';
+import { Sample } from './sample.js';
 import { Service, type Samples, type Traits } from './service.js';
 
 const statuses = { success: 'SUCCESS', failed: 'FAILED', reversed: 'REVERSED', pending: 'PENDING' } as const;
@@ -36,6 +44,12 @@ export interface Origin {
 export interface LoadedService {
   readonly service: Service;
   readonly origin?: Origin;
+}
+
+/** Throws UsageError, with all names, if `--service` is the last argument or before another option. */
+export function requireServiceValue(args: readonly string[]): void {
+  const at = args.indexOf('--service');
+  if (at >= 0 && (args[at + 1] ?? '-').startsWith('-')) throw new UsageError(expectedService);
 }
 
 /** Loads a definition and its samples. `url` is the callback endpoint. Throws UsageError, and INVALID_ARGUMENT. */
@@ -117,6 +131,15 @@ async function importDefinition(file: string): Promise<PayoutService> {
   if (service !== undefined && definitions.size === 1) return service;
   throw new UsageError(
     `Expected ${file} to export one service, made by \`defineService\`, got ${definitions.size || 'none'}.`,
+  );
+}
+
+/** Shows how to set the variable, if a definition in a file has no secret that it can use. */
+function adviseVariable(error: unknown): unknown {
+  const { message, cause } = error as Error;
+  if (!isAboutSecret(cause ?? {})) return error;
+  return new UsageError(
+    `${message} Write ${secretVariable}=… before the command if that is the variable which it reads.`,
   );
 }
 

@@ -1,7 +1,8 @@
 import { UsageError } from '../../../../src/cli/arguments.js';
 import type { PayoutService, Reading } from '../../../../src/core/payout-service.js';
 import type { FinalStatus } from './commands.js';
-import { toFixedForm, toFresh } from './fresh.js';
+import { toFixedForm, toFresh } from '../../services/fresh.js';
+import type { Names } from '../../services/named-services.js';
 import { getLeaf, listLeaves, nameLeaf, setLeaf, type Leaf } from './leaves.js';
 import { looksLikeId, spell, toHigher, toUnknown } from './values.js';
 
@@ -12,12 +13,6 @@ type IdName = (typeof idNames)[number];
 export interface Ids {
   readonly id: string;
   readonly externalId: string;
-}
-
-/** The values beside the ids that are different in each event, and in each transfer: `data.code`, `header:NAME`. */
-export interface Names {
-  readonly event: readonly string[];
-  readonly transfer: readonly string[];
 }
 
 /** What `read` finds in a payload of a transfer. */

@@ -3,10 +3,10 @@ import { UsageError } from '../../../../src/cli/arguments.js';
 import { Signer, type SignWith } from '../../attempt/signer.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import type { FinalStatus, Transfer } from './commands.js';
-import { toFresh } from './fresh.js';
 import { listLeaves, getLeaf } from './leaves.js';
 import { describeBody, readBody } from './payload.js';
-import type { Ids, Names, Sample } from './sample.js';
+import type { DocumentedTraits, Names } from '../../services/named-services.js';
+import type { Ids, Sample } from './sample.js';
 
 /** What a service sends about a transfer. The last four are not events of any service: `check` makes them. */
 export type Event =
@@ -28,16 +28,6 @@ export interface InvalidBody {
   readonly transfer: Transfer;
   /** Whether it is right to book it once, because an app can find its payout and the outcome without what is wrong. */
   readonly isBookable: boolean;
-}
-
-/** What the documents of a service say, beside its samples. */
-export interface DocumentedTraits {
-  /** The state after which its sample of a state that is PENDING comes, if that is not the first one. */
-  readonly pendingFollows?: 'success';
-  /** Whether they show a reversal after a failure. */
-  readonly reversesFailures?: true;
-  /** How long it waits for a response. */
-  readonly patienceMs?: number;
 }
 
 /** What is not in the definition and the samples of a service. */
@@ -94,17 +84,6 @@ export class Service {
     this.lookalikes = isNamed || traits.isOwn !== true ? [] : samples.SUCCESS.findLookalikes();
     this.#events = this.#listEvents();
     this.gaps = this.#findGaps();
-  }
-
-  /** Returns the headers that name an event, which its copies share, and a transfer. */
-  toNameHeaders(body: string, externalId: string): Readonly<Record<string, string>> {
-    const { event, transfer } = this.traits.names;
-    const toHeader = (name: string, seed: string): [string, string][] => {
-      const [, header] = /^header:(.+)$/.exec(name) ?? [];
-      return header === undefined ? [] : [[header.toLowerCase(), toFresh(crypto.randomUUID(), seed)]];
-    };
-    const named = [...event.map((name) => toHeader(name, body)), ...transfer.map((name) => toHeader(name, externalId))];
-    return Object.fromEntries(named.flat());
   }
 
   /** Returns a transfer that the service does not know, whose first callback is this event. */

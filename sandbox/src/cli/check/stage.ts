@@ -4,6 +4,7 @@ import { toHeaders } from '../../attempt/headers.js';
 import { isDigest, pick } from '../../attempt/signer.js';
 import type { AttemptOptions, AttemptResponse } from '../../attempt/attempt.js';
 import { startTogether } from '../../attempt/start-together.js';
+import { toNameHeaders } from '../../services/fresh.js';
 import { attemptsPerCallback, firstRetryMs } from '../../../../src/core/service.js';
 import { UsageError } from '../../../../src/cli/arguments.js';
 import { toUrl, type Endpoint } from '../endpoint-options.js';
@@ -209,7 +210,7 @@ export class Stage {
     return {
       ...toLower(this.service.signer.sign(body)),
       ...toLower(given),
-      ...this.service.toNameHeaders(body, externalId),
+      ...toNameHeaders(this.service.traits.names, body, externalId),
     };
   }
 
@@ -236,7 +237,7 @@ export class Stage {
   /** Returns the names of the headers that change with the body, and need a secret. */
   #findChanging(): string[] {
     const toOther = (): Headers => this.#toHeaders({ body: this.#makeOther(), externalId: '' });
-    const named = Object.keys(this.service.toNameHeaders('', ''));
+    const named = Object.keys(toNameHeaders(this.service.traits.names, '', ''));
     const [one, other] = [toOther(), toOther()];
     return Object.keys(one).filter((name) => one[name] !== other[name] && !isDigest(name) && !named.includes(name));
   }

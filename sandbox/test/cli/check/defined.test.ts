@@ -148,7 +148,7 @@ test.each([
   const env = secret === undefined ? {} : { CALLBACK_SECRET: secret };
   const { code, err } = await start(['check', '--to', 'http://127.0.0.1:9/', ...args], { env, cwd: folder }).ended;
   expect([code, err]).toEqual([2, expect.stringContaining(got)]);
-  expect(err).toContain('Write CALLBACK_SECRET=… npx transfer-sandbox … if that is the variable which it reads.');
+  expect(err).toContain('Write CALLBACK_SECRET=… before the command if that is the variable which it reads.');
 });
 
 test('a sample without its definition, and a port for a service that is not imitated, are refused', async () => {

@@ -1,11 +1,10 @@
 import { createPrivateKey, createPublicKey, randomUUID } from 'node:crypto';
-import { describeInvalid, UsageError } from '../../../../src/cli/arguments.js';
-import type { PayoutService } from '../../../../src/core/payout-service.js';
-import { invalidSecret } from '../../../../src/lib/checks.js';
-import { didYouMean } from '../../../../src/lib/did-you-mean.js';
-import type { TransferCallbackError } from '../../../../src/lib/errors.js';
-import type { SignWith } from '../../attempt/signer.js';
-import { namedServices, type NamedService } from './named-services.js';
+import type { PayoutService } from '../../../src/core/payout-service.js';
+import { invalidSecret } from '../../../src/lib/checks.js';
+import { didYouMean } from '../../../src/lib/did-you-mean.js';
+import { TransferCallbackError } from '../../../src/lib/errors.js';
+import type { SignWith } from '../attempt/signer.js';
+import { namedServices, type NamedService, type ServiceName } from './named-services.js';
 
 /** The variable of the secret that is in no definition. */
 export const secretVariable = 'CALLBACK_SECRET';
@@ -35,28 +34,26 @@ export function isName(service: string): boolean {
   return /^[\w-]*$/.test(service);
 }
 
-const expected = `Expected --service to be a file, such as ./service.mjs, or one of ${Object.keys(namedServices).join(', ')}.`;
+/** What a service is given as. */
+export const expectedService = `Expected a service of your own, or the name of one: ${Object.keys(namedServices).join(', ')}.`;
 
-/** Throws UsageError, with all names, if `--service` is the last argument or before another option. */
-export function requireServiceValue(args: readonly string[]): void {
-  const at = args.indexOf('--service');
-  if (at >= 0 && (args[at + 1] ?? '-').startsWith('-')) throw new UsageError(expected);
-}
-
-/** Loads a definition by its name. `url` is the callback endpoint, which may be signed. Throws UsageError. */
+/** Loads a definition by its name. `url` is the callback endpoint, which may be signed. Throws INVALID_ARGUMENT. */
 export async function loadByName(name: string, url: string | undefined): Promise<Definition> {
-  const named = Object.hasOwn(namedServices, name) ? namedServices[name] : undefined;
+  const named: NamedService | undefined = Object.hasOwn(namedServices, name)
+    ? namedServices[name as ServiceName]
+    : undefined;
   if (named === undefined) {
     const meant = didYouMean(name, Object.keys(namedServices));
     const advice = meant === undefined ? '' : ` Did you mean \`${meant}\`?`;
-    throw new UsageError(`${expected}${advice}`);
+    throw new TransferCallbackError('INVALID_ARGUMENT', `${expectedService}${advice}`);
   }
   const variables = { [named.variable]: toProof(name, named), ...toSignedUrl(named, url) };
+  requireSame(name, variables);
   const [definition, payloads] = (await Promise.all([
-    withVariables(variables, () => import(`../../../../examples/services/${name}.ts`)).catch((error: unknown) => {
+    withVariables(variables, () => import(`../../../examples/services/${name}.ts`)).catch((error: unknown) => {
       throw explainSecret(error, describeSecret(name, named));
     }),
-    import(`../../../../examples/services/payloads/${name}.json`),
+    import(`../../../examples/services/payloads/${name}.json`),
   ])) as [Record<string, PayoutService>, { default: Payloads }];
   const service = definition[name];
   if (service === undefined) throw new Error(`${name}.ts does not export ${name}.`);
@@ -64,25 +61,43 @@ export async function loadByName(name: string, url: string | undefined): Promise
   return { service, signWith, byName: { named, payloads: payloads.default } };
 }
 
+/** With which variables each definition was loaded. */
+const loaded = new Map<string, Readonly<Record<string, string>>>();
+
+/** Throws INVALID_ARGUMENT for a definition that has read other variables: it reads them once in a process. */
+function requireSame(name: string, variables: Readonly<Record<string, string>>): void {
+  const before = loaded.get(name) ?? variables;
+  loaded.set(name, before);
+  const changed = Object.keys(variables).find((each) => before[each] !== variables[each]);
+  if (changed === undefined) return;
+  const given = changed.endsWith('URL') ? changed : secretVariable;
+  throw new TransferCallbackError('INVALID_ARGUMENT', `Expected ${given} to stay the same for ${name} in one process.`);
+}
+
+/** The definition needs a token. The right one is in the address. */
+const unusedToken = randomUUID();
+
 /** Returns what the definition verifies with: the secret itself, or the public key of a private one. */
 function toProof(name: string, named: NamedService): string {
   const { secret: what, liveKey, isKeyPair } = named;
-  if (what === undefined) return randomUUID(); // The definition needs a token. The right one is in the address.
+  if (what === undefined) return unusedToken;
   const secret = process.env[secretVariable];
   if (liveKey !== undefined && secret?.startsWith(liveKey) === true) {
-    throw new UsageError(`Expected ${secretVariable} to be a key for tests, got one that begins with ${liveKey}.`);
+    throw invalidVariable('a key for tests', `one that begins with ${liveKey}`);
   }
   const proof = isKeyPair === true ? findPublicKey(secret) : secret;
   if (proof !== undefined && proof !== '') return proof;
-  if (secret === undefined || secret === '') {
-    const example = `${secretVariable}=${isKeyPair === true ? '"$(cat test.pem)"' : '…'} npx transfer-sandbox …`;
-    throw new UsageError(
-      `Expected the environment variable ${secretVariable} to be ${describeSecret(name, named)}, got nothing. ` +
-        `Write ${example} --service ${name}.`,
-    );
+  const expected = describeSecret(name, named);
+  if (secret !== undefined && secret !== '') {
+    throw invalidVariable(expected, invalidSecret(secretVariable, expected, secret).got);
   }
-  const invalid = invalidSecret(secretVariable, describeSecret(name, named), secret);
-  throw new UsageError(describeInvalid(secretVariable, invalid));
+  const example = `${secretVariable}=${isKeyPair === true ? '"$(cat test.pem)"' : '…'}`;
+  throw invalidVariable(expected, 'nothing', ` Write ${example} before the command.`);
+}
+
+function invalidVariable(expected = '', got = '', advice = ''): TransferCallbackError {
+  const message = `Expected the environment variable ${secretVariable} to be ${expected}, got ${got}.${advice}`;
+  return new TransferCallbackError('INVALID_ARGUMENT', message);
 }
 
 function describeSecret(name: string, { secret = '' }: NamedService): string {
@@ -104,7 +119,8 @@ function toSignedUrl({ urlVariable }: NamedService, url: string | undefined): Re
   const given = process.env[urlVariable];
   const signed = given === undefined || given === '' ? url : given;
   if (signed !== undefined) return { [urlVariable]: signed };
-  throw new UsageError(`Expected ${urlVariable} to be the address of your endpoint, which is signed.`);
+  const expected = `Expected ${urlVariable} to be the address of your endpoint, which is signed.`;
+  throw new TransferCallbackError('INVALID_ARGUMENT', expected);
 }
 
 /** Runs with other variables: a definition reads them when it is imported, and the commands of the user must not. */
@@ -120,23 +136,13 @@ async function withVariables<T>(variables: Readonly<Record<string, string>>, run
 }
 
 /** Names CALLBACK_SECRET, if that is what a definition refuses. */
-function explainSecret(error: unknown, expectation: string): unknown {
+function explainSecret(error: unknown, expected: string): unknown {
   const invalid = error as Partial<TransferCallbackError>;
-  if (invalid.option === 'publicKeys') {
-    return new UsageError(`Expected ${secretVariable} to be ${expectation}, got a key of another kind.`);
-  }
-  return isAboutSecret(invalid) ? new UsageError(describeInvalid(secretVariable, invalid)) : error;
+  if (invalid.option === 'publicKeys') return invalidVariable(expected, 'a key of another kind');
+  return isAboutSecret(invalid) ? invalidVariable(invalid.expected, invalid.got) : error;
 }
 
-/** Shows how to set the variable, if a definition in a file has no secret that it can use. */
-export function adviseVariable(error: unknown): unknown {
-  const { message, cause } = error as Error;
-  if (!isAboutSecret(cause ?? {})) return error;
-  return new UsageError(
-    `${message} Write ${secretVariable}=… npx transfer-sandbox … if that is the variable which it reads.`,
-  );
-}
-
-function isAboutSecret({ option }: Partial<TransferCallbackError>): boolean {
+/** Whether an error is about the secret of a definition. */
+export function isAboutSecret({ option }: Partial<TransferCallbackError>): boolean {
   return option === 'secret' || option === 'secrets';
 }
