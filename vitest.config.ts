@@ -64,8 +64,8 @@ export const weeklyTests = [
   'test/{hosts,sql}/**/*.test.ts',
   'sandbox/test/{cli/check/*,cli/trigger-service,demo/*,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
-  'test/examples/{dynamodb-store,mongo-store,services-input}.test.ts',
-  'test/faults/{reversal-race,soak}.test.ts',
+  'test/examples/{dynamodb-store,mongo-store}.test.ts',
+  'test/faults/soak.test.ts',
   'test/package/{express-projects,release}.test.ts',
   'test/{programs,servers}.test.ts',
   'test/schedules/long-searches.test.ts',
@@ -151,7 +151,12 @@ export default defineConfig({
       {
         resolve: { alias: ownEntries },
         // They read warnings and unhandled errors of their process, or start others: each file has a process of its own.
-        test: { ...select('own process', [...inQuickProcess, ...inSharedProcess]), ...usualLimits },
+        test: {
+          ...select('own process', [...inQuickProcess, ...inSharedProcess]),
+          ...usualLimits,
+          // Node itself loads the apps of test/cli, whose commands run in the process of their test.
+          server: { deps: { external: [/\.test\/apps/] } },
+        },
       },
       ...(['lowest zod 3', 'lowest zod 4'] as const).map((name) => ({
         resolve: { alias: [...ownEntries, ...zodIn(lowestZods[name])] },

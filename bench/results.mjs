@@ -9,7 +9,6 @@ import { measureInProcess } from './in-process.mjs';
 import { measureScale } from './scale.mjs';
 import { measureSockets } from './sockets.mjs';
 import { measureSql } from './sql.mjs';
-import { drawChart, themes } from './support/chart.mjs';
 import { databaseVersions } from './support/databases.mjs';
 import { describeMachine, versionOf } from './support/machine.mjs';
 import { writePage } from './support/page.mjs';
@@ -56,9 +55,6 @@ for (const [name, measure] of Object.entries(parts)) {
   console.log(`${name}: ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
 }
 await mkdir(folder, { recursive: true });
-for (const theme of Object.keys(themes)) {
-  await writeFile(join(folder, `chart-${theme}.svg`), drawChart(results, theme));
-}
 await writeFile(join(folder, 'README.md'), writePage(results));
 console.log(`Written to ${folder}`);
 // Clients of the tests' servers may hold the process.

@@ -4,7 +4,7 @@ import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
 import { prometheusMetrics } from 'transfer-callbacks/metrics';
 import { payouts } from './payouts.js';
 
-// One call at startup covers every receiver and every reconciliation pass of the process.
+// One call at startup covers every receiver and every reconciliation run of the process.
 // With OpenTelemetry it is `openTelemetryMetrics(metrics.getMeter('transfer-callbacks'))`.
 prometheusMetrics({ Counter, Gauge, Histogram, registers: [register] });
 

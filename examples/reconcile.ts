@@ -24,7 +24,7 @@ async function* openPayouts(): AsyncGenerator<PendingTransfer> {
   }
 }
 
-/** Runs one pass. Call it from a timer, as here, or from a script that cron starts. */
+/** Makes one run. Call it from a timer, as here, or from a script that cron starts. */
 async function reconcile(signal?: AbortSignal): Promise<void> {
   const { processed, duplicate, pending, unknown, failed, problems, advice, stopped } = await reconcileTransfers({
     receiver,
@@ -34,7 +34,7 @@ async function reconcile(signal?: AbortSignal): Promise<void> {
   console.log(`Reconciled: ${JSON.stringify({ processed, duplicate, pending, unknown, failed })}`);
   for (const { id, error } of problems) console.log(`Look into ${id}: ${String(error)}`);
   if (advice !== undefined) console.log(advice);
-  if (stopped !== undefined) console.log(`The pass ended early: ${stopped}. The next one reads the rest.`);
+  if (stopped !== undefined) console.log(`The run ended early: ${stopped}. The next one reads the rest.`);
 }
 
 const stopping = new AbortController();
@@ -47,7 +47,7 @@ const callbackUrl = 'http://127.0.0.1:9/callbacks';
 await service.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 15_000 });
 await service.createTransfer({ callbackUrl, externalId: 'failed-2', amount: 900 });
 
-for (let pass = 0; pass < 2 && !stopping.signal.aborted; pass += 1) {
+for (let run = 0; run < 2 && !stopping.signal.aborted; run += 1) {
   await setTimeout(50, undefined, { signal: stopping.signal }); // In production, a few minutes.
   await reconcile(stopping.signal);
 }

@@ -9,7 +9,6 @@ export function writePage({ machine: { date, node, processor, memory }, versions
     '# Results',
     'Written by `npm run results` in `bench`. How it is measured, and what is compared: [the README](../README.md).',
     `${date}, Node ${node}, ${processor}, ${memory}.`,
-    chart,
     toThroughput(measured),
     toGuarantees(measured),
     toProcessorTime(measured),
@@ -19,13 +18,6 @@ export function writePage({ machine: { date, node, processor, memory }, versions
   ];
   return `${sections.join('\n\n')}\n`;
 }
-
-const chart = [
-  '<picture>',
-  '  <source media="(prefers-color-scheme: dark)" srcset="chart-dark.svg">',
-  '  <img src="chart-light.svg" alt="Throughput of the package beside what it replaces, with the number of faults that each route survives.">',
-  '</picture>',
-].join('\n');
 
 function toThroughput({ sockets, connections }) {
   return [

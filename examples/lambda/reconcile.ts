@@ -8,5 +8,5 @@ export async function handler() {
   const report = await reconcileTransfers({ receiver, pending, signal: AbortSignal.timeout(50_000) });
   console.log(JSON.stringify(report));
   const isHealthy = report.stopped === undefined && report.failed === 0 && report.advice === undefined;
-  if (!isHealthy) throw new Error('The pass did not handle every transfer, or has advice.');
+  if (!isHealthy) throw new Error('The run did not handle every transfer, or has advice.');
 }

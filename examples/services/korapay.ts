@@ -24,7 +24,7 @@ export const korapay = defineService({
     function korapaySignature(request: SenderRequest, callback: unknown, body: Uint8Array | undefined) {
       return body !== undefined && signature(request, callback, toSigned(body));
     },
-    { sign: (body: string | Uint8Array) => signature.sign(toSigned(body)) },
+    { readsBody: true, sign: (body: string | Uint8Array) => signature.sign(toSigned(body)) },
   ),
   baseUrl: KORAPAY_URL,
   query: (id, get) => get(`/merchant/api/v1/transactions/${id}`, { authorization: `Bearer ${KORAPAY_SECRET_KEY}` }),

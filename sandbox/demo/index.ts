@@ -68,7 +68,7 @@ function row({ title, expected }: Scene, { cells, isAsExpected }: Observed): str
 function summary(all: readonly Observed[]): string {
   const columns = [9, 3, 8, 12, 5, 5];
   const count = (isForged: boolean): number[] => {
-    const some = all.filter((_, index) => (scenes[index]?.isForged ?? false) === isForged);
+    const some = all.filter((_, index) => (scenes[index]?.scenario === undefined) === isForged);
     const handled = (fits: (times: number) => boolean): number => some.filter((each) => fits(each.handled)).length;
     const attempts = some.reduce((sum, each) => sum + each.attempts, 0);
     return [some.length, attempts, handled((n) => n === 1), handled((n) => n > 1), handled((n) => n === 0)];

@@ -13,7 +13,7 @@ import {
 
 /** A merchant's app that runs, and what it has done. */
 export interface Merchant {
-  /** The address without its token, as a stranger knows it. */
+  /** The address without its token, as a forger knows it. */
   readonly publicUrl: string;
   /** The address that the service is given. */
   readonly callbackUrl: string;

@@ -26,7 +26,7 @@ const example = "For example: `export { receiver } from './dist/payouts.js';`";
  */
 export async function connectApp(config: string | undefined, instead: string): Promise<ConnectedApp> {
   const file = findConfigFile(config);
-  if (file === undefined) throw new UsageError(`Expected ${configFile} in the working directory. ${example}`);
+  if (file === undefined) throw new UsageError(`Expected ${configFile} in ${process.cwd()}. ${example}`);
   const { receiver, pending, paid } = (await loadExports(file)) as Partial<ConnectedApp>;
   if (receiver === undefined) throw new UsageError(`Expected ${file} to export receiver. ${example}`);
   requireReceiver(`receiver of ${file}`, receiver);

@@ -1,4 +1,5 @@
 import { describeGiven } from '../lib/checks.js';
+import { didYouMean } from '../lib/did-you-mean.js';
 import type { TransferCallbackError } from '../lib/errors.js';
 import { describeInvalid, UsageError } from './arguments.js';
 import { messageOf, print, printable, stdout } from './terminal.js';
@@ -129,7 +130,10 @@ async function runCommand(
   }
   const command = commands.get(asked);
   if (command === undefined) {
-    throw new UsageError(`Unknown command: got ${describeGiven(asked)}; known are ${[...commands.keys()].join(', ')}.`);
+    const known = [...commands.keys()];
+    const meant = didYouMean(asked, known);
+    const advice = meant === undefined ? `; known are ${known.join(', ')}.` : `. Did you mean \`${meant}\`?`;
+    throw new UsageError(`Unknown command: got ${describeGiven(asked)}${advice}`);
   }
   if (wantsHelp || rest.includes('--help') || rest.includes('-h')) {
     print(command.help);

@@ -34,7 +34,7 @@ Exit codes:
   0  Every transfer is handled or open, or there is none.
   1  A transfer is unknown, could not be read or handled, was not reached, or
      was created in the future.
-     The service gives a transfer as failed that your books have as paid.
+     The service reports a transfer as failed that your books have as paid.
      An open transfer is older than a day, or its status reads as final.
      A success could not be recorded, or a function of \`afterCommit\` still runs.
      The app has ended the process.
@@ -118,14 +118,14 @@ async function reconcile(
   onProgress: (reconciled: Reconciled) => void,
 ): Promise<{ readonly report: ReconciliationReport; readonly unfinished: number }> {
   const signal = abortOnSignal();
-  const pass = reconcileTransfers({
+  const reconciling = reconcileTransfers({
     ...{ receiver: clearingProgress(receiver), pending, paid, minAgeMs, signal, onProgress },
     concurrency: 1,
   });
-  await Promise.allSettled([pass]);
+  await Promise.allSettled([reconciling]);
   // What is not finished ends with this process.
   const closed = (await receiver.close()) as { unfinished: number } | undefined; // One made by hand may resolve with nothing.
-  return { report: await pass, unfinished: closed?.unfinished ?? 0 };
+  return { report: await reconciling, unfinished: closed?.unfinished ?? 0 };
 }
 
 /** Returns why a list was not read to its end, if one was not. */

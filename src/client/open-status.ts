@@ -20,7 +20,7 @@ export function seemsFinal(status: unknown): boolean {
 
 /** Describes the status of a transfer that is not final. */
 export function describeOpen(status: unknown): string {
-  return `the service gives the status ${toShownStatus(status)}, which is not final`;
+  return `the service reports the status ${toShownStatus(status)}, which is not final`;
 }
 
 /** Advice about a status that should be one of the two final words. */

@@ -1,7 +1,7 @@
 import { requireFunction } from '../lib/checks.js';
 import { setBackgroundTimer, setTurn } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
-import type { ClaimParts } from './claim/parts.js';
+import type { ClaimParts } from './claim/rules.js';
 
 /** What a handler wants to be called once its success is recorded. */
 export class AfterCommit {

@@ -24,6 +24,14 @@ const bank = { paymentMethod: z.literal('bank'), walletNumber: z.null(), bankAcc
 const success = { status: z.literal('SUCCESS'), failureReason: z.null() };
 const failure = { status: z.literal('FAILED'), failureReason: z.string().nullable() };
 
+function toEvent<Event extends string, Outcome extends z.ZodRawShape>(event: Event, outcome: Outcome) {
+  const data = z.discriminatedUnion('paymentMethod', [
+    z.looseObject({ ...facts, ...mobileMoney, ...outcome }),
+    z.looseObject({ ...facts, ...bank, ...outcome }),
+  ]);
+  return z.looseObject({ event: z.literal(event), data });
+}
+
 /**
  * The schema of the documented callback (service §2.1, §6). Requires every documented field with its documented type.
  * Keeps undocumented fields.
@@ -32,18 +40,6 @@ const failure = { status: z.literal('FAILED'), failureReason: z.string().nullabl
  * const { data } = transferCallbackSchema.parse(JSON.parse(text));
  */
 export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminatedUnion('event', [
-  z.looseObject({
-    event: z.literal('transfer.success'),
-    data: z.discriminatedUnion('paymentMethod', [
-      z.looseObject({ ...facts, ...mobileMoney, ...success }),
-      z.looseObject({ ...facts, ...bank, ...success }),
-    ]),
-  }),
-  z.looseObject({
-    event: z.literal('transfer.failed'),
-    data: z.discriminatedUnion('paymentMethod', [
-      z.looseObject({ ...facts, ...mobileMoney, ...failure }),
-      z.looseObject({ ...facts, ...bank, ...failure }),
-    ]),
-  }),
+  toEvent('transfer.success', success),
+  toEvent('transfer.failed', failure),
 ]);

@@ -64,7 +64,7 @@ export interface TransferFailed {
  */
 export type TransferCallback = TransferSucceeded | TransferFailed;
 
-/** The event of each final status. The documented service never takes a success back (service §3). */
+/** The event of each final status. The documented service never reverses a success (service §3). */
 export const finalEvents = {
   SUCCESS: 'transfer.success',
   FAILED: 'transfer.failed',
@@ -93,7 +93,7 @@ export interface CallbackShape {
   };
 }
 
-/** An event that announces no final status, for `onOther`: that of a state that is `OTHER`. */
+/** An event for `onOther`: its state is `OTHER`, which is not a final status. */
 export interface OtherEvent {
   event: 'other';
   /** What the service calls it, such as `charge.paid`. */
@@ -154,7 +154,7 @@ export function toOtherId(type: string, id: string): string {
   return `${otherPrefix}${type.replace(/[%:]/g, encodeURIComponent)}:${id}`;
 }
 
-/** Returns whether this can be the id of an event of `onOther`. A transfer may have such an id, too. */
+/** Returns whether this can be the id of an event of `onOther`. A transfer may also have such an id. */
 export function isOtherId(id: string): boolean {
   return /^other:[^:]+:./u.test(id);
 }

@@ -1,24 +1,21 @@
 import { TransferCallbackError, toReason } from '../lib/errors.js';
-import { callStore, releaseUnheld, type TimedRequest } from './claim/call-store.js';
+import { callClaim, callStore, releaseUnheld, type TimedRequest } from './claim/call-store.js';
 import { claimCallback } from './claim/claim-callback.js';
-import type { ClaimParts } from './claim/parts.js';
-import { requireRecord } from './inspect.js';
-import { leastRetentionMs } from './options.js';
+import type { ClaimParts } from './claim/rules.js';
+import { requireRecord } from './records.js';
 import type { Claim, ClaimReply, StoreRecord } from './store.js';
+import { leastRetentionMs } from './times.js';
 
 /** Whether the store keeps claims and records, and how long the check took, in milliseconds. */
 export type StoreProbe =
-  // With `error`, so that `ok` narrows it without `strict`, too.
+  // With `error`, so that `ok` narrows it even without `strict`.
   { ok: true; storeMs: number; error?: undefined } | { ok: false; error: unknown };
-
-/** What the check needs of the receiver. */
-type Parts<Tx> = ClaimParts<Tx> & { readonly options: { readonly onReversed?: unknown } };
 
 /**
  * Tries all that the store does for a callback, with a new key, and lets the store check itself. Beside `onReversed` it
  * claims both records. Never rejects.
  */
-export async function checkStore<Tx>(token: string, parts: Parts<Tx>): Promise<StoreProbe> {
+export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
     await callStore(parts.options.storeTimeoutMs, () => tryStore(token, parts));
@@ -28,67 +25,64 @@ export async function checkStore<Tx>(token: string, parts: Parts<Tx>): Promise<S
   }
 }
 
-/** A fingerprint as those of callbacks, which a plugin of the app might parse. */
+/** It is JSON as the fingerprint of a callback, because a plugin of the app might parse it. */
 const fingerprint = '["SUCCESS",1,"XAF","check"]';
 
-async function tryStore<Tx>(token: string, parts: Parts<Tx>): Promise<void> {
+async function tryStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<void> {
   const { store, leaseMs, storeTimeoutMs, logger, onReversed } = parts.options;
   const times = { leaseMs, retentionMs: leastRetentionMs, timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint, ...times, ...(onReversed !== undefined && { record: 'both' as const }) };
   const key = `check-${crypto.randomUUID()}`;
   // First: the store names what is missing in better words.
   for (const warning of (await store.check?.(key, request)) ?? []) logger.warn({}, warning);
-  await tryKey(key, request, parts);
-}
-
-/** Claims and releases the key, and then settles it, reads the record, and forgets it. */
-async function tryKey<Tx>(key: string, request: TimedRequest, { options, rules }: ClaimParts<Tx>): Promise<void> {
-  const { store } = options;
-  const claimKey = (token: string): Promise<ClaimReply<Tx>> =>
-    claimCallback(store, { key, id: key }, { ...request, token }, rules);
-  const call = <T>(method: 'release' | 'settle', token: string, send: () => Promise<T>): Promise<T> =>
-    callStore(request.timeoutMs, send, { method, token, id: key });
-  // Each claim has a token of its own: a store may still know one that was released.
-  const [first, second, third] = [request.token, `${request.token}.2`, `${request.token}.3`];
-
-  const released = requireGranted('a claim of a new key', await claimKey(first));
-  try {
-    // A store writes a new key and reads a taken one. A user without the right to read could only write.
-    requireGranted('the same claim, sent twice,', await claimKey(first));
-  } catch (error) {
-    releaseUnheld(released, key, request);
-    throw error;
-  }
-  await call('release', first, () => released.release());
-
-  const handled = requireGranted('a claim of a released key', await claimKey(second));
-  try {
-    await call('settle', second, () => handled.settle());
-  } catch (error) {
-    releaseUnheld(handled, key, request);
-    throw error;
-  }
-  const copy = await claimKey(third);
-  if (copy.state === 'claimed') releaseUnheld(copy.claim, key, request);
-  requireHandled('a claim of a handled key', copy);
-  for (const record of request.record === 'both' ? ([undefined, 'reversal'] as const) : [undefined]) {
-    if (store.read !== undefined) requireHandled('its record', requireRecord(await store.read(key, record)));
+  await tryClaims(key, request, parts);
+  for (const record of onReversed === undefined ? [undefined] : ([undefined, 'reversal'] as const)) {
+    if (store.read !== undefined) requireState('its record', requireRecord(await store.read(key, record)), 'handled');
     if (store.forget !== undefined && !(await store.forget(key, fingerprint, record))) {
       throw unexpected('`store.forget` of a handled key to resolve with `true`, got `false`');
     }
   }
 }
 
-/** Returns the claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
-function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
-  if (reply.state === 'claimed') return reply.claim;
-  throw unexpected(`${what} to be granted, got ${reply.state}`);
+/** Claims and releases the key, then claims and settles it, and claims it once more. */
+async function tryClaims<Tx>(key: string, request: TimedRequest, { options, rules }: ClaimParts<Tx>): Promise<void> {
+  let held: Claim<Tx> | undefined;
+  const claim = async (of: TimedRequest, what: string, state: 'claimed' | 'handled'): Promise<void> => {
+    const reply = await claimCallback(options.store, { key, id: key }, of, rules);
+    if (reply.state === 'claimed') held ??= reply.claim;
+    requireState(what, reply, state);
+  };
+  const end = async (method: 'release' | 'settle', of: TimedRequest): Promise<void> => {
+    if (held !== undefined) await callClaim(held, method, key, of);
+    held = undefined;
+  };
+  // Each claim has a token of its own: a store may still know one that was released.
+  const second = { ...request, token: `${request.token}.2` };
+  const third = { ...request, token: `${request.token}.3` };
+  try {
+    await claim(request, 'a claim of a new key', 'claimed');
+    // A store writes a new key and reads a taken one. A user without the right to read could only write.
+    await claim(request, 'the same claim, sent twice,', 'claimed');
+    await end('release', request);
+    await claim(second, 'a claim of a released key', 'claimed');
+    await end('settle', second);
+    await claim(third, 'a claim of a handled key', 'handled');
+  } catch (error) {
+    if (held !== undefined) releaseUnheld(held, key, request);
+    throw error;
+  }
 }
 
-/** Throws STORE_REPLY_UNEXPECTED unless the key is handled with the fingerprint that was written. */
-function requireHandled(what: string, reply: ClaimReply<unknown> | StoreRecord): void {
-  if (reply.state !== 'handled') throw unexpected(`${what} to be handled, got ${reply.state}`);
-  if (reply.fingerprint !== fingerprint) throw unexpected(`${what} to have the fingerprint that was written`);
+/** Throws STORE_REPLY_UNEXPECTED unless this is the state, with the fingerprint that was written. */
+function requireState<Reply extends ClaimReply<unknown> | StoreRecord, State extends Reply['state']>(
+  what: string,
+  reply: Reply,
+  state: State,
+): asserts reply is Extract<Reply, { state: State }> {
+  if (reply.state !== state) throw unexpected(`${what} to be ${state}, got ${reply.state}`);
+  if (reply.state === 'handled' && reply.fingerprint !== fingerprint) {
+    throw unexpected(`${what} to have the fingerprint that was written`);
+  }
 }
 
 function unexpected(what: string): TransferCallbackError {

@@ -85,14 +85,14 @@ interface Decimal {
 /** JavaScript writes a small number with an exponent, of at most three digits. */
 const decimal = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i;
 
-/** Returns `undefined` for a string that is no decimal number. */
+/** Returns `undefined` for a string that is not a decimal number. */
 function toDecimal(amount: unknown): Decimal | undefined {
   const [, sign = '', whole, fraction = '', exponent = 0] = decimal.exec(String(amount)) ?? [];
   if (whole === undefined) return undefined;
   return { sign, digits: whole + fraction, scale: fraction.length - Number(exponent) };
 }
 
-/** Parses a fingerprint. Returns `undefined` for a string that is no JSON list. */
+/** Parses a fingerprint. Returns `undefined` for a string that is not a JSON list. */
 export function parseFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
   return parseFacts(fingerprint, (fact) => fact ?? undefined);
 }
@@ -108,7 +108,7 @@ function parseFacts(fingerprint: string, read: (fact: unknown) => unknown): Tran
     const [status, amount, currency, externalId] = (JSON.parse(fingerprint) as unknown[]).map(read);
     facts = Object.freeze({ status, amount, currency, externalId }) as TransferCallbackFacts;
   } catch {
-    // It is no JSON, or no list.
+    // It is not JSON, or not a list.
   }
   return facts;
 }

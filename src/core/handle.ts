@@ -4,7 +4,7 @@ import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
 import { HeldClaim, type SettleEnding } from './claim/held-claim.js';
 import type { LineEnd } from './claim/line.js';
-import { toContext } from './context.js';
+import { toContext, WatchedTx } from './context.js';
 import type { Delivery } from './delivery.js';
 import type { HandlerContext } from './options.js';
 import type { Ending } from './outcomes.js';
@@ -12,7 +12,6 @@ import type { ReceiverParts } from './parts.js';
 import { report } from './report.js';
 import { isRetryLater } from './retry-later.js';
 import { traceHandler } from './trace.js';
-import { WatchedTx } from './watched-tx.js';
 
 /** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;

@@ -1,6 +1,6 @@
 import { copyString } from '../lib/text.js';
 
-/** Strangers may send names without end, if no verifier refuses them. */
+/** Anybody may send names without end, if no verifier refuses them. */
 const mostNames = 1_000;
 
 /** Counts the events that the definition of a service ignores, by their names. */

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import { deadlineSignal, withDeadline } from '../lib/deadline.js';
+import { setDeadline, withDeadline } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 
 /** Returns whether a call was ended because the receiver closes. */
@@ -77,17 +77,19 @@ export class InFlight {
     lateError: () => Error,
     call: (signal: AbortSignal) => T | PromiseLike<T>,
   ): Promise<T> {
-    const closing = new DeliveryAborter();
+    const aborter = new DeliveryAborter();
     const work: Work = {
       id,
       abort(reason) {
-        closing.abort(reason);
+        aborter.abort(reason);
       },
     };
-    const deadline = deadlineSignal(timeoutMs, closing.signal, lateError);
+    const clear = setDeadline(timeoutMs, () => {
+      aborter.abort(lateError());
+    });
     this.add(work);
     try {
-      return await withDeadline(deadline, call);
+      return await withDeadline({ signal: aborter.signal, clear }, call);
     } finally {
       this.remove(work);
     }

@@ -1,18 +1,9 @@
-import {
-  hasMethods,
-  invalidArgument,
-  maxTimerMs,
-  onlyKnownOptions,
-  requireFunction,
-  wholeNumber,
-} from '../lib/checks.js';
-import { toLogger, type Logger, type SafeLogger } from '../lib/logger.js';
+import type { Logger } from '../lib/logger.js';
 import type { CallbackFor, CallbackOf, CallbackShape, EventShape, OtherEvent, TransferCallback } from './callback.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ConfirmLimits, PayoutService } from './payout-service.js';
-import { requireOtherHandlers, resolveConfirm, resolveService, unwritten } from './service-options.js';
-import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
+import type { ResolvedTimes } from './times.js';
 
 /**
  * The second argument of a handler.
@@ -75,7 +66,7 @@ type Takes<Sent, Handler> = [Sent] extends [never] ? { [K in keyof Handler]?: un
 /** A service whose payouts may be reversed need not have a failure. */
 type FailedOf<E> = 'transfer.failed' extends E ? E : 'transfer.reversed' extends E ? never : E;
 
-interface OnFailed<C extends EventShape, Tx> {
+export interface OnFailed<C extends EventShape, Tx> {
   /**
    * Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. Left out if
    * no state of the `service` is `FAILED`.
@@ -98,7 +89,7 @@ interface OnReversed<C extends EventShape, Tx> {
 
 interface OnOther<C extends EventShape, Tx> {
   /**
-   * Called for an event that announces no final status, once for each type and id, as the other handlers are called
+   * Called for an event that reports no final status, once for each type and id, as the other handlers are called
    * once for each transfer. `confirm` does not run for it. Required if a state of the `service` is `OTHER`, and left
    * out otherwise.
    * @default none
@@ -180,7 +171,7 @@ interface CommonOptions<C extends EventShape, Tx> {
 }
 
 /** The handlers that not every service needs. */
-interface OtherHandlers<Tx> {
+export interface OtherHandlers<Tx> {
   onReversed: ((callback: CallbackShape, context: HandlerContext<Tx>) => unknown) | undefined;
   onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
 }
@@ -195,121 +186,4 @@ export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx 
   service: PayoutService<C | OtherEvent>;
   onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
   logger: Logger;
-}
-
-/** The defaults of the options in milliseconds. */
-export const receiverDefaults = {
-  verifyTimeoutMs: 5_000,
-  confirmTimeoutMs: 10_000,
-  inFlightWaitMs: 10_000,
-  leaseMs: 15_000,
-  handlerTimeoutMs: 20_000,
-  storeTimeoutMs: 2_000,
-  retentionMs: 604_800_000,
-};
-
-/** The options in milliseconds. */
-export type ResolvedTimes = Readonly<typeof receiverDefaults>;
-
-/** How many times a lease is renewed within `leaseMs`. */
-export const renewalsPerLease = 3;
-
-/** A lease is renewed for at most six `handlerTimeoutMs`. */
-export const maxHandlerTimeouts = 6;
-
-/** A shorter retention would forget a callback before the service's last attempt, and run the handler again. */
-export const leastRetentionMs = lastAttemptMs + 1;
-
-/** Returns the age above which `prune` deletes records, or throws INVALID_ARGUMENT: younger ones are still needed. */
-export function requirePruneAge(olderThanMs: number): number {
-  const limits = { min: leastRetentionMs, max: Number.MAX_SAFE_INTEGER, example: receiverDefaults.retentionMs };
-  return wholeNumber('olderThanMs', olderThanMs, limits);
-}
-
-export const receiverOptionNames = [
-  'store',
-  'onSuccess',
-  'onFailed',
-  'onReversed',
-  'onOther',
-  'service',
-  'confirm',
-  'onOutcome',
-  'logger',
-  ...Object.keys(receiverDefaults),
-];
-
-/** Clients and pools, each with a method that only it has, and the code that makes a store from it. */
-const clients = [
-  ['sendCommand', 'redisStore(redis)'],
-  ['$transaction', "prismaStore(prisma, { dialect: 'postgres' })"],
-  ['getConnection', 'mysqlStore(pool)'],
-  ['connect', 'pgStore(pool)'],
-] as const;
-
-function findRouterOption(name: string): string | undefined {
-  if (name !== 'verify' && name !== 'bodyLimitBytes') return undefined;
-  return `It belongs to the router, the listener or the handler: \`transferCallbackRouter({ receiver, ${name} })\`.`;
-}
-
-/** Validates the options and applies the defaults. Reads each option once. Throws INVALID_ARGUMENT. */
-export function resolveReceiverOptions<C extends EventShape, Tx>(
-  options: ReceiverOptions<C, Tx>,
-): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
-  onlyKnownOptions(options, receiverOptionNames, { findPlace: findRouterOption });
-  const { store, onSuccess, onOutcome, logger } = options;
-  const { onFailed, onReversed, onOther } = options as Partial<OtherHandlers<Tx> & OnFailed<CallbackOf<C>, Tx>>;
-  if (!hasMethods(store, 'claim')) {
-    const expected = 'a store, such as pgStore(pool), redisStore(client), or memoryStore() in a test';
-    const [, example] = clients.find(([method]) => hasMethods(store, method)) ?? [];
-    throw invalidArgument('store', expected, store, `store: ${example ?? 'pgStore(pool)'}`);
-  }
-  requireFunction('onSuccess', onSuccess, unwritten);
-  const service = resolveService(options);
-  requireOtherHandlers(service, { onFailed, onReversed, onOther, store, retentionMs: options.retentionMs });
-  if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
-  if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
-    throw invalidArgument('logger', 'false or an object with warn and error', logger, 'logger: console');
-  }
-  return {
-    store,
-    // Bind the handlers: if the options are an instance of a class, they need its `this`.
-    onSuccess: onSuccess.bind(options),
-    onFailed: onFailed?.bind(options),
-    onReversed: onReversed?.bind(options),
-    onOther: onOther?.bind(options),
-    service,
-    confirm: resolveConfirm(service, options)?.bind(options) as Confirm<CallbackOf<C>> | undefined,
-    onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
-    logger: toLogger(logger),
-    ...resolveTimes(options),
-  };
-}
-
-function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | undefined>>): ResolvedTimes {
-  const times = { ...receiverDefaults };
-  for (const name of Object.keys(times) as (keyof ResolvedTimes)[]) {
-    const given = options[name];
-    if (given !== undefined) times[name] = given;
-  }
-  const { storeTimeoutMs } = times;
-  const check = (name: keyof ResolvedTimes, min: number, max?: number): number =>
-    wholeNumber(name, times[name], { min, max, example: receiverDefaults[name] });
-  check('verifyTimeoutMs', 1);
-  check('confirmTimeoutMs', 1);
-  // With a shorter lease, one slow renewal would lose it. A lease of 30 s or more would outlast the service's first
-  // retry after a crash.
-  check('storeTimeoutMs', 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
-  check('inFlightWaitMs', 0, maxTimerMs - storeTimeoutMs);
-  const leastLeaseMs = renewalsPerLease * storeTimeoutMs + 1;
-  if (options.leaseMs === undefined && times.leaseMs < leastLeaseMs) {
-    const most = Math.floor((times.leaseMs - 1) / renewalsPerLease);
-    const expected = `a whole number from 1 to ${most}, a third of \`leaseMs\`, or \`leaseMs\` to be given`;
-    const example = `storeTimeoutMs: ${storeTimeoutMs}, leaseMs: ${leastLeaseMs}`;
-    throw invalidArgument('storeTimeoutMs', expected, storeTimeoutMs, example);
-  }
-  check('leaseMs', leastLeaseMs, firstRetryMs - 1);
-  check('handlerTimeoutMs', 1, Math.floor(maxTimerMs / maxHandlerTimeouts));
-  check('retentionMs', leastRetentionMs, Number.MAX_SAFE_INTEGER);
-  return times;
 }

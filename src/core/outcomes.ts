@@ -25,15 +25,15 @@ export type OutcomeRow = {
  * documents.
  */
 export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
-  /** Your handler has succeeded, now. The service is done. */
+  /** Your handler has succeeded, now. The payout service is done. */
   processed: {
     status: 200,
     level: 'info',
     line: 'A callback was handled.',
   },
   /**
-   * Your handler had succeeded before for the same status, amount, currency and externalId: the *facts*. The service is
-   * done.
+   * Your handler had succeeded before for the same status, amount, currency and externalId: the *facts*. The payout
+   * service is done.
    */
   duplicate: {
     status: 200,
@@ -41,15 +41,15 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     line: 'A callback had been handled before.',
   },
   /**
-   * By the definition of your service it is none of your transfers, or is not final: no handler runs, and nothing is
-   * recorded. The service is done.
+   * By your definition it is none of your transfers, or is not final: no handler runs, and nothing is recorded. The
+   * payout service is done.
    */
   ignored: {
     status: 200,
     level: 'info',
     line: 'A callback needs no handler, by the definition of the service.',
   },
-  /** Another delivery still holds the claim after `inFlightWaitMs`. The service retries. */
+  /** Another delivery still holds the claim after `inFlightWaitMs`. The payout service retries. */
   in_progress: {
     status: 409,
     retryAfter: true,
@@ -75,14 +75,16 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'warn',
     line: 'A callback is not as expected.',
   },
-  /** A verifier did not accept the sender within `verifyTimeoutMs`. The service retries, if it was the service. */
+  /**
+   * A verifier did not accept the sender within `verifyTimeoutMs`. The payout service retries, if it was the sender.
+   */
   unauthorized: {
     status: 401,
     message: 'The sender is not verified.',
     level: 'warn',
     line: 'A callback came from a sender that was not verified.',
   },
-  /** `confirm`, your check with the service, did not confirm it within `confirmTimeoutMs`. The service retries. */
+  /** `confirm` did not confirm it within `confirmTimeoutMs`. The payout service retries. */
   unconfirmed: {
     status: 503,
     retryAfter: true,
@@ -90,7 +92,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'error',
     line: 'A callback could not be confirmed.',
   },
-  /** Your handler threw `RetryLater`. The service retries. */
+  /** Your handler threw `RetryLater`. The payout service retries. */
   retry_later: {
     status: 503,
     retryAfter: true,
@@ -98,14 +100,14 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'warn',
     line: 'The handler of a callback asked to be called again later.',
   },
-  /** Your handler threw. The service retries. */
+  /** Your handler threw. The payout service retries. */
   handler_failed: {
     status: 500,
     message: 'The callback could not be handled.',
     level: 'error',
     line: 'The handler of a callback failed.',
   },
-  /** Your handler did not finish within `handlerTimeoutMs`, and may still succeed. The service retries. */
+  /** Your handler did not finish within `handlerTimeoutMs`, and may still succeed. The payout service retries. */
   timed_out: {
     status: 503,
     retryAfter: true,
@@ -113,7 +115,9 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'error',
     line: 'The handler of a callback did not finish in time.',
   },
-  /** The store failed before your handler was run, or a transactional store did not commit. The service retries. */
+  /**
+   * The store failed before your handler was run, or a transactional store did not commit. The payout service retries.
+   */
   store_unavailable: {
     status: 503,
     retryAfter: true,
@@ -121,7 +125,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'error',
     line: 'A callback was not acknowledged because the store failed.',
   },
-  /** `receiver.close()` has begun. The service retries. */
+  /** `receiver.close()` has begun. The payout service retries. */
   closing: {
     status: 503,
     retryAfter: true,
@@ -132,8 +136,8 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
 };
 
 /**
- * The rows that replace that of `processed`, `duplicate`, `ignored`, `invalid` or `unauthorized`. The comment says
- * when.
+ * The rows that replace the row of `processed`, `duplicate`, `ignored`, `invalid` or `unauthorized`. Each comment has
+ * the case.
  */
 export const special = {
   /** `processed` after its claim had passed to another delivery */
@@ -168,7 +172,7 @@ export const special = {
   firstIgnored: {
     ...outcomes.ignored,
     level: 'warn',
-    line: 'A callback was ignored, by the definition of the service; further ones of this name are logged as info.',
+    line: 'A callback was ignored, by the definition of the service; the next of this name are logged as info.',
   },
   /** `invalid` through your own app */
   unreadable: {
@@ -181,7 +185,7 @@ export const special = {
   undocumented: {
     ...outcomes.invalid,
     level: 'error',
-    line: 'A callback of a verified sender is not as expected; look into what it announces.',
+    line: 'A callback of a verified sender is not as expected; look into the transfer.',
   },
   /** `unauthorized` because `receive` was called with wrong options */
   miscalled: {
@@ -252,7 +256,7 @@ export interface Invalid {
   outcome: 'invalid';
   /** What is wrong, and where. */
   issues: readonly Issue[];
-  /** Whether a verifier accepted the sender. If so, the callback announces a real payout: investigate it. */
+  /** Whether a verifier accepted the sender. If so, the callback is about a real payout: investigate it. */
   verified: boolean;
   /** The callback's id, if it could be read. */
   id?: string;
@@ -290,7 +294,7 @@ export interface Unauthorized {
    * `verify` of `receive`.
    */
   refusedBy?: string;
-  /** Set if the payload was invalid, too, or was not read. */
+  /** Set if the payload was also invalid, or was not read. */
   issues?: readonly Issue[];
   id?: undefined;
   externalId?: undefined;

@@ -1,7 +1,7 @@
 import type { SafeLogger } from '../lib/logger.js';
 import type { CallbackShape } from './callback.js';
 import type { Lines } from './claim/lines.js';
-import type { ClaimParts } from './claim/parts.js';
+import type { ClaimParts } from './claim/rules.js';
 import type { IgnoredNames } from './ignored-names.js';
 import type { ResolvedOptions } from './options.js';
 
@@ -12,6 +12,6 @@ export interface ReceiverParts<C extends CallbackShape, Tx> extends ClaimParts<T
   readonly ignored: IgnoredNames;
   /** Whether the log has the warning about a handler that has not used `context.tx`. */
   hasWarnedOfTx: boolean;
-  /** Whether the log has the warning about a `timestamp` that is no time. */
+  /** Whether the log has the warning about a `timestamp` that is not a time. */
   hasWarnedOfTime: boolean;
 }

@@ -26,7 +26,7 @@ export interface CallbackFields extends TransferCallbackFacts {
   readonly type: string | undefined;
   /** Names it in log lines and outcomes. */
   readonly id: string;
-  /** `undefined` if it is no string. */
+  /** `undefined` if it is not a string. */
   readonly timestamp: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export type Reading<E extends EventShape = EventShape> =
       readonly state: string;
       readonly callback: E;
       readonly fields: CallbackFields;
-      /** Whether a `timestamp` was left out, because it is no time. */
+      /** Whether a `timestamp` was left out, because it is not a time. */
       readonly hasWrongTime?: boolean;
     }
   | { readonly kind: 'pending'; readonly state: string; readonly ids: Ids }
@@ -86,14 +86,14 @@ export interface Transaction {
   [field: string]: unknown;
 }
 
-/** What a service announces of a transfer that is final. */
+/** The callback that a service sends for a transfer that is final. */
 export interface Announcement {
   readonly event: (typeof finalEvents)[FinalStatus];
-  /** The callback, as the service sends it; not validated. */
+  /** As the service sends it; not validated. */
   readonly callback: unknown;
 }
 
-/** What a service responds for a transfer: with an announcement, if it is final. */
+/** The response of a service to a query, and the callback of the transfer, if it is final. */
 export interface Found {
   readonly transaction: Transaction;
   readonly announcement: Announcement | undefined;

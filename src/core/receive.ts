@@ -102,9 +102,7 @@ async function processDelivery<C extends CallbackShape, Tx>(
     const ending = await confirmCallback(delivery as Delivery<C>, options.confirm, options, inFlight);
     if (ending !== undefined) return ending;
   }
-  // Only a service that reverses pays for the second record.
-  const isRefund = options.onReversed !== undefined && ['FAILED', 'REVERSED'].includes(delivery.status ?? '');
-  return handleClaimed(delivery, await lines.claim(delivery, isRefund ? 'both' : undefined), parts);
+  return handleClaimed(delivery, await lines.claim(delivery), parts);
 }
 
 /** Reports the outcome, and ends the delivery. */

@@ -5,13 +5,15 @@ import { checkStore, type StoreProbe } from './check.js';
 import { Lines } from './claim/lines.js';
 import { rulesOf } from './claim/rules.js';
 import { createDeliveryNamer, type Arrival, type WaitUntil } from './delivery.js';
+import { forgetCallback, type ForgetOptions } from './forget.js';
 import { IgnoredNames } from './ignored-names.js';
 import { InFlight } from './in-flight.js';
-import { forgetCallback, inspectCallback, type ForgetOptions, type InspectedCallback } from './inspect.js';
-import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
+import { inspectCallback, type InspectedCallback } from './inspect.js';
+import type { ReceiverOptions, ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ReceiverParts } from './parts.js';
 import { receiveCallback, refuseCall } from './receive.js';
+import { resolveReceiverOptions } from './resolve-options.js';
 import { traceReceive } from './trace.js';
 import type { VerifySender } from './verify.js';
 
@@ -181,7 +183,10 @@ async function closeReceiver<C extends CallbackShape, Tx>(
   const ids = inFlight.finishAll();
   if (ids.length > 0) {
     const message = `The receiver has closed, and ${ids.length} handlers, recordings or functions of \`afterCommit\` still run`;
-    logger.warn({ ids }, `${message}; every lease expires within ${leaseMs} ms.`);
+    logger.warn(
+      { ids },
+      `${message}. A handler may run again when its lease expires, within ${leaseMs} ms: compare these payouts with your books.`,
+    );
   }
   return { unfinished: ids.length, ids };
 }

@@ -13,7 +13,7 @@ export function resolveService<E extends EventShape>(options: {
 }): PayoutService<CallbackOf<E> | OtherEvent> {
   // Without a service, E is its default, TransferCallback. One that is not found by its name, or that a circular import
   // has not made yet, is not left out: the documented service has no verifier.
-  if (!('service' in options)) return documentedService<never>();
+  if (!('service' in options)) return documentedService as unknown as PayoutService<CallbackOf<E>>;
   const { service } = options;
   if (hasMethods(service, 'readCallback') && hasMethods(service.meanings, 'has')) {
     if ('verify' in service) requireVerifiers(service.verify);
@@ -28,7 +28,7 @@ interface Handlers {
   readonly onReversed?: unknown;
   readonly onOther?: unknown;
   readonly store: Pick<CallbackStore<unknown>, 'transactional' | 'claimsBoth'>;
-  readonly retentionMs?: number | undefined;
+  readonly retentionMs?: unknown;
 }
 
 /** A missing handler would lose money, and a handler that is never called is a mistake about the service. */
@@ -44,7 +44,7 @@ export function requireOtherHandlers(
   if (transactional === true && claimsBoth !== true) {
     const expected =
       'a store whose claims may have both records beside `onReversed`: a `claim` that takes `record`, and `claimsBoth: true`';
-    throw invalidArgument('store', expected, store, '{ ...pgStore(pool), claim: (key, request) => … }');
+    throw invalidArgument('store', expected, store, 'store: pgStore(pool)');
   }
   const example = 'retentionMs: 60 * 86_400_000';
   if (retentionMs === undefined) {
@@ -52,7 +52,7 @@ export function requireOtherHandlers(
     throw invalidArgument('retentionMs', expected, retentionMs, example);
   }
   // In seconds by mistake, it would let a copy run a handler again after an hour or two.
-  if (retentionMs < dayMs) {
+  if (typeof retentionMs === 'number' && retentionMs < dayMs) {
     const expected = `at least ${dayMs} beside \`onReversed\`, which is a day in milliseconds`;
     throw invalidArgument('retentionMs', expected, retentionMs, example);
   }

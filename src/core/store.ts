@@ -33,7 +33,7 @@ export interface ClaimRequest {
   maxHeldMs?: number;
   /** Stored for people; the package does not read it. The receiver always passes it. */
   event?: string;
-  /** Stored for people, too. As it is in the callback: of any length, with any character, even NUL. */
+  /** Stored for people, as it is in the callback: of any length, with any character, even NUL. */
   externalId?: string;
 }
 
@@ -56,7 +56,7 @@ export type ClaimReply<Tx = undefined> =
  * @example
  * async function record(claim: Claim): Promise<void> {
  *   const { overlapped } = await claim.settle();
- *   if (overlapped) console.error('Another delivery may have run the handler, too.');
+ *   if (overlapped) console.error('Another delivery may also have run the handler.');
  * }
  */
 export interface Claim<Tx = undefined> {

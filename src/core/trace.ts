@@ -54,7 +54,7 @@ export interface StoreCall {
 type Channel<Context extends object> = TracingChannel<unknown, Context>;
 
 const receiveChannel: Channel<ReceiveTrace> = tracingChannel('transfer-callbacks:receive');
-const storeChannel: Channel<StoreTrace> = tracingChannel('transfer-callbacks:store');
+export const storeChannel: Channel<StoreTrace> = tracingChannel('transfer-callbacks:store');
 const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-callbacks:confirm');
 const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:handle');
 
@@ -66,9 +66,8 @@ export function traceReceive(
   return receiveChannel.start.hasSubscribers ? receiveChannel.tracePromise(work, { delivery: name, source }) : work();
 }
 
-/** Publishes when a call of the store begins and ends, even after its deadline. */
+/** Publishes when a call of the store begins and ends, even after its deadline. Call it if there are subscribers. */
 export function traceStoreCall<T>({ method, token, id }: StoreCall, work: () => Promise<T>): Promise<T> {
-  if (!storeChannel.start.hasSubscribers) return work();
   const context = { delivery: toDeliveryName(token), id, call: method };
   return traceUnseen(storeChannel, context, work, (reply) =>
     method === 'claim' ? (reply as ClaimReply<unknown>).state : reply,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isUnreadable } from '../core/input.js';
-import { consumed, findHeaderFault, parseBytes, parseText, ReceivedBytes, tooLarge, type ReadBody } from './content.js';
+import { consumed, findHeaderFault, parseBytes, parseText, ReceivedBytes, type ReadBody } from './content.js';
 
 /** The properties that an app's middleware may have added to a request. */
 interface Parsed {
@@ -37,7 +37,7 @@ export function readBody(
   if (body !== undefined && body !== null && !isEmptyObject(body)) return toRead(body, rawBody);
   if (!wasRead) {
     const fault = findHeaderFault(request, limitBytes);
-    return fault === undefined ? readStream(request, limitBytes) : { input: fault };
+    return fault === undefined ? readStream(request, new ReceivedBytes(limitBytes)) : { input: fault };
   }
   if (typeof rawBody === 'string' || ArrayBuffer.isView(rawBody)) return toRead(rawBody, undefined);
   return isEmptyObject(body) ? { input: body, bytes: 'gone' } : { input: consumed(bodyIsGone) };
@@ -48,6 +48,8 @@ function toRead(given: unknown, rawBody: unknown): ReadBody {
   // What was signed is handled: a replay of the same bytes as a form or in UTF-7 makes a parser leave another value.
   const received = ArrayBuffer.isView(rawBody) ? parseBytes(toBuffer(rawBody)) : undefined;
   if (received !== undefined && !isUnreadable(received.input)) return received;
+  // A Proxy or a getter of an app's middleware may throw when it is read: then the app is at fault.
+  Reflect.get(Object(given) as object, 'data');
   // A string is not what was received: its decoder may have changed bytes.
   return { input: typeof given === 'string' ? parseText(given) : given, bytes: received?.bytes ?? 'gone' };
 }
@@ -56,20 +58,20 @@ function toBuffer({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-function readStream(request: IncomingMessage, limitBytes: number): Promise<ReadBody | undefined> {
+function readStream(request: IncomingMessage, received: ReceivedBytes): Promise<ReadBody | undefined> {
   return new Promise((resolve) => {
-    const received = new ReceivedBytes(limitBytes);
     function keepChunk(chunk: Buffer | string): void {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? undefined) : chunk;
-      if (received.add(bytes)) return;
+      const fault = received.add(bytes);
+      if (fault === undefined) return;
       // `respond` drains part of the rest, so that the sender sees the response.
-      request.off('data', keepChunk).off('end', parseBody).pause();
-      resolve({ input: tooLarge(limitBytes) });
+      request.off('data', keepChunk).off('end', end).pause();
+      resolve({ input: fault });
     }
-    function parseBody(): void {
-      resolve(parseBytes(received.bytes()));
+    function end(): void {
+      resolve(received.end());
     }
-    request.on('data', keepChunk).on('end', parseBody);
+    request.on('data', keepChunk).on('end', end);
     const aborted = (): void => {
       resolve(undefined);
     };

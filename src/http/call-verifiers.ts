@@ -8,9 +8,8 @@ import type { ReadBody } from './content.js';
 /**
  * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. `callback` is `undefined` for
  * an invalid callback and for an event of `onOther`. `body` has the bytes as they were received, of any body, and is
- * `undefined` if none was read. Where the app has parsed the body and left no bytes, a function with a third parameter
- * is not called: the sender is refused, with BODY_CONSUMED. Set the properties of your own function with
- * `Object.assign(verify, { … })`. A function that wraps a verifier needs the properties of that verifier.
+ * `undefined` if there are none. Set the properties of your own function with `Object.assign(verify, { … })`. A
+ * function that wraps a verifier needs the same properties.
  *
  * @example
  * const comesFromTunnel: Verifier = (request) => request.socket.remoteAddress === '127.0.0.1';
@@ -30,6 +29,12 @@ export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
    */
   readonly readsCallback?: boolean | undefined;
   /**
+   * `true` if it cannot accept a request without the bytes of its body, as a signature. Where the app has parsed the
+   * body and left no bytes, it is not called: the sender is refused, and the log has BODY_CONSUMED.
+   * @default false
+   */
+  readonly readsBody?: boolean | undefined;
+  /**
    * Returns why it has refused a request, for `refusedBy` of the log line. The sender does not read it, but it must
    * contain no secret and no signature.
    * @default none
@@ -47,7 +52,7 @@ export interface NamedVerifier<C, HostRequest> {
   readonly by: string;
 }
 
-/** Names each verifier, such as `verifier 2 of 2, urlToken`: those of this package are called as what makes them. */
+/** Names each verifier, such as `verifier 2 of 2, urlToken`. One of this package has the name of its maker. */
 export function nameVerifiers<C, HostRequest>(
   verifiers: readonly Verifier<C, HostRequest>[],
 ): readonly NamedVerifier<C, HostRequest>[] {
@@ -66,8 +71,7 @@ export async function acceptsAll<C, HostRequest>(
 ): Promise<true | Refused> {
   for (const { verify, by } of verifiers) {
     try {
-      // It is known by the number of its parameters, as Express knows an error handler.
-      if (bytes === 'gone' && verify.length > 2) throw new TransferCallbackError('BODY_CONSUMED', bytesAreGone);
+      if (bytes === 'gone' && verify.readsBody === true) throw new TransferCallbackError('BODY_CONSUMED', bytesAreGone);
       const body = bytes === 'gone' ? undefined : bytes;
       const verdict: unknown = await verify(request, callback, body);
       // Only `true` counts: a verifier that forgets to return, or returns an object, has not approved.

@@ -26,11 +26,13 @@ export interface ReadBody {
 
 /** Returns what the headers say against the body, before it is read. */
 export function findHeaderFault(request: SenderRequest, limitBytes: number): RequestFault | undefined {
-  const fault = findTypeFault(readHeader(request, 'content-type') ?? '');
-  if (fault !== undefined) return fault;
+  const type = readHeader(request, 'content-type') ?? '';
   const encoding = readHeader(request, 'content-encoding') ?? 'identity';
+  const length = Number(readHeader(request, 'content-length') ?? 0);
+  const fault = findTypeFault(type);
+  if (fault !== undefined) return fault;
   if (encoding.toLowerCase() !== 'identity') return new RequestFault(415, 'The body must not be compressed.');
-  return Number(readHeader(request, 'content-length') ?? 0) > limitBytes ? tooLarge(limitBytes) : undefined;
+  return length > limitBytes ? tooLarge(limitBytes) : undefined;
 }
 
 function findTypeFault(contentType: string): RequestFault | undefined {
@@ -76,26 +78,26 @@ export class ReceivedBytes {
     this.#limitBytes = limitBytes;
   }
 
-  /** Keeps a chunk. Returns whether the body is within the limit. */
-  add(chunk: Uint8Array): boolean {
+  /** Keeps a chunk. Returns the fault of a body that is too long with it. */
+  add(chunk: Uint8Array): RequestFault | undefined {
     const length = this.#length + chunk.length;
-    if (length > this.#limitBytes) return false;
+    if (length > this.#limitBytes) return tooLarge(this.#limitBytes);
     if (length > this.#buffer.length) {
       // Twice what is needed: otherwise each small chunk would copy all before it.
       this.#buffer = Buffer.concat([this.#buffer], Math.min(2 * length, this.#limitBytes));
     }
     this.#buffer.set(chunk, this.#length);
     this.#length = length;
-    return true;
+    return undefined;
   }
 
-  bytes(): Buffer {
-    return this.#buffer.subarray(0, this.#length);
+  /** Returns the body, when all its chunks have been added. */
+  end(): ReadBody {
+    return parseBytes(this.#buffer.subarray(0, this.#length));
   }
 }
 
-/** The fault of a body that is longer than `bodyLimitBytes`. */
-export function tooLarge(limitBytes: number): RequestFault {
+function tooLarge(limitBytes: number): RequestFault {
   return new RequestFault(413, `The body must not be longer than ${limitBytes} bytes.`);
 }
 

@@ -28,7 +28,7 @@ export type TransferCallbackHandler = (request: WebRequest, host?: HostContext |
 
 /**
  * Makes a handler that treats every web request as a delivery, for Next.js, Hono, Bun, Deno and other hosts of the
- * Fetch API. Its responses are those of the router, and its property `receiver` is the receiver. Throws
+ * Fetch API. It responds as the router does, and its property `receiver` is the receiver. Throws
  * INVALID_ARGUMENT.
  *
  * @example

@@ -1,17 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
 import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
-import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
+import type { ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
+import { receiverOptionNames } from '../core/resolve-options.js';
 import { requireVerifiers, verifyExample } from '../core/verify.js';
 import type { Verifier } from './call-verifiers.js';
 
-/** Options of the router, the listener and the handler beside those of the receiver. */
+/** The options that the router, the listener and the handler have beside the options of the receiver. */
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
    * `hmacSignature`, `publicKeySignature`, `messageSignature` or your own function. In a list, all must accept.
-   * Callbacks carry no documented signature (service §6.7). The `verify` of the `service` must accept, too, and is
+   * Callbacks carry no documented signature (service §6.7). The `verify` of the `service` must also accept, and is
    * called first. Unlike the other options it may not be `undefined`: every sender would be trusted.
    * @default none: the `verify` of the `service` decides
    */
@@ -75,7 +76,7 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   const verifiers = [...given] as Verifier<CallbackOf<C>, HostRequest>[];
   requireOneToken(verifiers);
   if (verifiers.length === 0 && confirm !== undefined && onOther !== undefined) {
-    // `confirm` queries transfers. What a stranger sends to `onOther` would make the real event a duplicate.
+    // `confirm` queries transfers. A forged event for `onOther` would make the real one a duplicate.
     const expected = 'given beside `onOther`, whose events `confirm` cannot vouch for';
     throw invalidSecret('verify', expected, undefined, verifyExample);
   }

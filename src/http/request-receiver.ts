@@ -38,7 +38,7 @@ export function requestReceiver<
     if (refused !== undefined) return { input: refused };
     if (request.method !== 'POST') return { input: wrongMethod };
     try {
-      return requireReadable(await readBody(request, bodyLimitBytes));
+      return await readBody(request, bodyLimitBytes);
     } catch (error) {
       return { input: consumed(bodyThrows, { cause: error }) };
     }
@@ -61,10 +61,4 @@ export function requestReceiver<
     const fault = input instanceof RequestFault ? input : undefined;
     return { delivery: outcome.delivery, response: toResponse(outcome, fault) };
   };
-}
-
-/** Throws if the body throws when it is read: a `Proxy` or a getter that a middleware of the app has left. */
-function requireReadable(body: ReadBody | undefined): ReadBody | undefined {
-  Reflect.get(Object(body?.input) as object, 'data');
-  return body;
 }

@@ -61,7 +61,7 @@ export function toHeaderName(option: string, name: unknown, example: string): st
   return name.toLowerCase();
 }
 
-/** No header can be mistaken for the method: those of Node are strings and lists. */
+/** No header can be mistaken for the method, because Node's headers are strings and lists. */
 function isWebHeaders(headers: SenderRequest['headers']): headers is { get(name: string): string | null } {
   return typeof headers.get === 'function';
 }
@@ -69,7 +69,7 @@ function isWebHeaders(headers: SenderRequest['headers']): headers is { get(name:
 /** Returns the last segment of the URL's path. One slash at the end of the path is ignored. */
 export function readLastSegment(request: SenderRequest & { readonly originalUrl?: string }): string {
   const url = String(request.originalUrl ?? request.url);
-  // A web request has an absolute URL. Its host is no segment.
+  // A web request has an absolute URL. Its host is not a segment.
   const path = !url.startsWith('/') && URL.canParse(url) ? new URL(url).pathname : url;
   const segments = path.replace(/\/?(\?.*)?$/s, '');
   return segments.slice(segments.lastIndexOf('/') + 1);

@@ -2,7 +2,7 @@ import type { Issue } from '../lib/standard-schema.js';
 import { findRow, type OutcomeName, type TransferCallbackOutcome } from '../core/outcomes.js';
 import { firstRetryMs } from '../core/service.js';
 
-/** The response to a request that could not be read. Replaces that of `invalid`. */
+/** The response to a request that could not be read. Replaces the response to `invalid`. */
 export interface Fault {
   readonly status: 400 | 405 | 413 | 415;
   readonly message: string;
@@ -21,7 +21,10 @@ const acknowledgements: Partial<Record<OutcomeName, CallbackResponse>> = {};
 /** Returns the response to an outcome. The body of a failure has the service's error shape (service §2.3). */
 export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): CallbackResponse {
   const row = findRow(outcome);
-  if (row.status === 200) return acknowledge(outcome.outcome);
+  if (row.status === 200) {
+    const { outcome: name } = outcome;
+    return (acknowledgements[name] ??= toJsonResponse(200, { outcome: name }));
+  }
   // With an error the app is at fault, not the sender.
   const isSenders = outcome.outcome === 'invalid' && outcome.error === undefined;
   const { status, message } = isSenders ? (fault ?? withPath(row, outcome.issues)) : row;
@@ -31,10 +34,6 @@ export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): Cal
   if (row.retryAfter) headers['Retry-After'] = String(Math.ceil(retryAfterMs / 1_000));
   if (status === 405) headers.Allow = 'POST';
   return toJsonResponse(status, { error: true, statusCode: status, message, data: null }, headers);
-}
-
-function acknowledge(outcome: OutcomeName): CallbackResponse {
-  return (acknowledgements[outcome] ??= toJsonResponse(200, { outcome }));
 }
 
 /** Adds the path of the first issue to the message. */

@@ -69,8 +69,8 @@ interface Route {
 }
 
 /**
- * Returns whether a route, such as that of `app.post`, hands `request` over. Express never clears `request.route`:
- * under `use` it is that of an `app.all('*', …)` that has called `next`.
+ * Returns whether a route, such as `app.post` makes, hands `request` over. Express never clears `request.route`: under
+ * `use` it may be the route of an `app.all('*', …)` that has called `next`.
  */
 function isRouteOf(router: Router, request: Request): boolean {
   const { route } = request as { route?: Route };

@@ -1,5 +1,5 @@
 import { isUint8Array } from 'node:util/types';
-import { consumed, findHeaderFault, parseBytes, ReceivedBytes, tooLarge, type ReadBody } from './content.js';
+import { consumed, findHeaderFault, ReceivedBytes, type ReadBody } from './content.js';
 
 const bodyIsGone =
   'The body of the request has been read before, or is no stream of bytes: ' +
@@ -13,29 +13,30 @@ export function readWebBody(request: Request, limitBytes: number): ReadBody | Pr
   if (request.bodyUsed || !isUnread(body)) return { input: consumed(bodyIsGone) };
   const fault = findHeaderFault(request, limitBytes);
   if (fault !== undefined) return { input: fault };
-  return body === null ? parseBytes(Buffer.alloc(0)) : readChunks(body.getReader(), limitBytes);
+  const received = new ReceivedBytes(limitBytes);
+  return body === null ? received.end() : readChunks(body.getReader(), received);
 }
 
-/** An app in JavaScript can pass a request of another kind, whose body is no stream of the web. */
+/** An app in JavaScript can pass a request of another kind, whose body is not a stream of the web. */
 function isUnread(body: Partial<ReadableStream> | null | undefined): boolean {
   return body === null || (typeof body?.getReader === 'function' && body.locked === false);
 }
 
 async function readChunks(
   reader: ReadableStreamDefaultReader<unknown>,
-  limitBytes: number,
+  received: ReceivedBytes,
 ): Promise<ReadBody | undefined> {
-  const received = new ReceivedBytes(limitBytes);
   try {
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
       // The length of a string is not its number of bytes.
       if (!isUint8Array(chunk.value)) return stop(reader, consumed(bodyIsGone));
-      if (!received.add(chunk.value)) return stop(reader, tooLarge(limitBytes));
+      const fault = received.add(chunk.value);
+      if (fault !== undefined) return stop(reader, fault);
     }
   } catch {
     return undefined;
   }
-  return parseBytes(received.bytes());
+  return received.end();
 }
 
 /** Tells the host that the rest is not wanted. */

@@ -72,12 +72,12 @@ export function wholeNumber(option: string, value: unknown, { min, max = maxTime
   throw invalidArgument(option, `a whole number from ${min} to ${max}`, value, proposal);
 }
 
-/** Throws INVALID_ARGUMENT if `value` is no boolean. */
+/** Throws INVALID_ARGUMENT if `value` is not a boolean. */
 export function requireBoolean(option: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidArgument(option, 'true or false', value, `${option}: true`);
 }
 
-/** Throws INVALID_ARGUMENT if `value` is no function. */
+/** Throws INVALID_ARGUMENT if `value` is not a function. */
 export function requireFunction(option: string, value: unknown, example: string): void {
   if (typeof value !== 'function') throw invalidArgument(option, 'a function', value, `${option}: ${example}`);
 }
@@ -92,11 +92,11 @@ export function hasMethods(value: unknown, ...names: readonly string[]): boolean
 interface OptionAdvice {
   /** Returns a sentence about an option that belongs elsewhere. */
   readonly findPlace?: (name: string) => string | undefined;
-  /** The code to write in place of a value that is no object with options. */
+  /** The code to write in place of a value that is not an object with options. */
   readonly example?: string;
 }
 
-/** Throws INVALID_ARGUMENT if `options` is no object with options, or has a key that is not one of `known`. */
+/** Throws INVALID_ARGUMENT if `options` is not an object with options, or has a key that is not one of `known`. */
 export function onlyKnownOptions(
   options: unknown,
   known: readonly string[],

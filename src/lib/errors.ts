@@ -39,7 +39,7 @@ const page = 'node_modules/transfer-callbacks/docs/errors.md';
 
 /**
  * Appends to a message the section of the documentation that explains the code. The message of INVALID_ARGUMENT has the
- * code to write instead, and that of RETRY_LATER is the handler's own.
+ * code to write instead, and the message of RETRY_LATER is the handler's own.
  */
 export function withSection(code: string, message: string): string {
   if (code === 'INVALID_ARGUMENT' || code === 'RETRY_LATER') return message;

@@ -39,7 +39,7 @@ export class Slots {
     });
   }
 
-  /** Gives a slot back, or on to the next in line. */
+  /** Frees a slot, or passes it on to the next in line. */
   release(): void {
     const [next] = this.#urgent.size > 0 ? this.#urgent : this.#normal;
     if (next === undefined) this.#free += 1;

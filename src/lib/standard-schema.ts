@@ -31,7 +31,7 @@ export function describeIssues(issues: readonly Issue[]): string {
     .join('; ');
 }
 
-/** The method of every zod schema, also those of zod/mini. */
+/** The method of every zod schema, even of zod/mini. */
 interface SafeParser<T> {
   safeParse(
     input: unknown,

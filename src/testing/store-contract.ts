@@ -89,7 +89,7 @@ async function bindAndRun(
       'transaction',
       'what a handler does through `tx`, because the store is transactional',
       transaction,
-      'check(store, { transaction: { write: (tx, key) => …, count: async (key) => … } })',
+      'check(store, { transaction: { write, count } })',
     );
   }
   if (isApplicable(needs, store, other, transaction))

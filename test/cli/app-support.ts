@@ -1,6 +1,5 @@
 // An app for the tests of the commands that read its configuration: on Redis, beside a sandbox of the service.
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, inject, onTestFinished } from 'vitest';
@@ -10,6 +9,7 @@ import { receiverOf } from '../core/support.js';
 import { startSandbox } from '../../sandbox/test/service/support.js';
 import { startRedis, type RedisServer } from '../support/servers/redis.js';
 import { serve } from '../support/servers/serve.js';
+import { runOnApp } from './in-process.js';
 import { root, start, type Surroundings } from './support.js';
 
 let server: Promise<RedisServer> | undefined;
@@ -54,19 +54,36 @@ export async function startApp(own = handlers) {
     },
     inspect: (args: readonly string[], surroundings?: Surroundings) => inspect(args, { cwd, ...surroundings }),
     reconcile: (ids: readonly string[], surroundings?: Surroundings) => reconcile(ids, { cwd, ...surroundings }),
+    startReconcile: (ids: readonly string[]) => startReconcile(ids, { cwd }),
   };
 }
 
-/** Runs `inspect`, without colours. */
-export function inspect(args: readonly string[], { env, ...surroundings }: Surroundings) {
-  return start(['inspect', ...args], { ...surroundings, env: { NO_COLOR: '1', ...env } }).ended;
+/** Runs `inspect` in the process of the test, without colours. */
+export function inspect(args: readonly string[], surroundings: Surroundings) {
+  return runOnApp(['inspect', ...args], withoutColours(surroundings));
 }
 
-/** Starts `reconcile` for these ids, without colours. */
-export function reconcile(ids: readonly string[], { env, ...surroundings }: Surroundings, ...args: string[]) {
-  const stdin = ids.map((id) => `${id}\n`).join('');
-  return start(['reconcile', ...args], { stdin, ...surroundings, env: { NO_COLOR: '1', ...env } });
+/** Runs `reconcile` in the process of the test for these ids, without colours. */
+export function reconcile(ids: readonly string[], surroundings: Surroundings, ...args: string[]) {
+  return runOnApp(['reconcile', ...args], withoutColours({ stdin: toLines(ids), ...surroundings }));
 }
+
+/** Starts a process of `inspect`, without colours. */
+export function startInspect(args: readonly string[], surroundings: Surroundings) {
+  return start(['inspect', ...args], withoutColours(surroundings));
+}
+
+/** Starts a process of `reconcile` for these ids, without colours. */
+export function startReconcile(ids: readonly string[], surroundings: Surroundings) {
+  return start(['reconcile'], withoutColours({ stdin: toLines(ids), ...surroundings }));
+}
+
+const toLines = (ids: readonly string[]): string => ids.map((id) => `${id}\n`).join('');
+
+const withoutColours = ({ env, ...surroundings }: Surroundings): Surroundings => ({
+  ...surroundings,
+  env: { NO_COLOR: '1', ...env },
+});
 
 /** The configuration of an app on Redis. It imports no Express, which each command would load. */
 export const toConfig = async (prefix: string, baseUrl: string, own = handlers): Promise<string> => `
@@ -87,9 +104,10 @@ export const toConfig = async (prefix: string, baseUrl: string, own = handlers):
  * has built. Returns its path.
  */
 export async function folderOf(config: string, name = 'transfer-callbacks.config.mjs'): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-app-'));
+  const apps = join(root, '.test/apps');
+  await mkdir(apps, { recursive: true });
+  const folder = await mkdtemp(`${apps}/app-`);
   onTestFinished(() => rm(folder, { recursive: true }));
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   const built = config.replaceAll(/'transfer-callbacks(?:\/(\w+))?'/g, (_, entry: string | undefined) =>
     JSON.stringify(join(dirname(inject('cli')), `${entry ?? 'index'}.js`)),
   );

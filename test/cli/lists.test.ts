@@ -56,7 +56,7 @@ async function startApp(own = exported, handled: readonly [Status, string][] = [
 describe('with a configuration of `receiver`, `pending` and `paid` alone', () => {
   test('reconcile --lists handles what is pending, and of what is paid only what was reversed', async () => {
     const { cwd, received } = await startApp();
-    const { code, out, err } = await reconcile([], { cwd }, '--lists').ended;
+    const { code, out, err } = await reconcile([], { cwd }, '--lists');
     expect([code, err]).toEqual([
       1,
       'Handled SUCCESS missed\nHandled REVERSED reversed\n' +
@@ -70,7 +70,7 @@ describe('with a configuration of `receiver`, `pending` and `paid` alone', () =>
       { type: 'summary', pending: 1, processed: 1, paid: { unchanged: 1, processed: 1, failed: 1 } },
     ]);
     expect(received.map(({ url }) => url)).toEqual(['/open', '/missed', '/paid', '/reversed', '/failed']);
-    const again = await reconcile([], { cwd }, '--lists').ended;
+    const again = await reconcile([], { cwd }, '--lists');
     expect(objects(again.out).at(-1)).toEqual({
       ...{ type: 'summary', pending: 1, duplicate: 1 },
       paid: { unchanged: 1, duplicate: 1, failed: 1 },
@@ -88,7 +88,7 @@ describe('with a configuration of `receiver`, `pending` and `paid` alone', () =>
     expect(before.out).toContain('\n  echo reversed | npx --no transfer-callbacks reconcile\n');
     expect(before.out).not.toContain('  reversal  ');
     expect(longestLine(before.out)).toBeLessThanOrEqual(80);
-    const done = await reconcile(['reversed'], { cwd }).ended;
+    const done = await reconcile(['reversed'], { cwd });
     expect([done.code, done.err]).toEqual([0, 'Handled REVERSED reversed\n']);
     const { code, out } = await inspect(['reversed'], { cwd });
     expect(code).toBe(0);
@@ -103,12 +103,12 @@ describe('with a configuration of `receiver`, `pending` and `paid` alone', () =>
 
 test('on a terminal each list has a line of its own, and what is unchanged has none', async () => {
   const { cwd } = await startApp();
-  const { out } = await reconcile([], { cwd, terminal: true }, '--lists').ended;
+  const { out } = await reconcile([], { cwd, terminal: true }, '--lists');
   expect(out.split('\n')).toEqual([
     'pending    open  payout.returning',
     'processed  missed  payout.paid',
     'processed  reversed  payout.returned',
-    expect.stringMatching(/^failed {5}failed {2}payout\.bounced {2}The service gives/),
+    expect.stringMatching(/^failed {5}failed {2}payout\.bounced {2}The service reports/),
     '1 pending, 1 processed',
     'Paid: 1 unchanged, 1 processed, 1 failed',
     '',
@@ -119,17 +119,17 @@ test('a list may be alone, and an array; without fault the exit code is 0', asyn
   const { cwd } = await startApp(
     "export const paid = [{ id: 'paid', createdAt: 0 }, { id: 'reversed', createdAt: 0 }];",
   );
-  const { code, out, err } = await reconcile([], { cwd }, '--lists').ended;
+  const { code, out, err } = await reconcile([], { cwd }, '--lists');
   expect([code, err]).toEqual([0, 'Handled REVERSED reversed\n']);
   expect(objects(out).at(-1)).toEqual({ type: 'summary', paid: { unchanged: 1, processed: 1 } });
   const empty = await startApp('export const pending = [];');
-  const none = await reconcile([], { cwd: empty.cwd, terminal: true }, '--lists').ended;
+  const none = await reconcile([], { cwd: empty.cwd, terminal: true }, '--lists');
   expect([none.code, none.out]).toEqual([0, 'No transfers\n']);
 });
 
 test('a list that throws ends the command with its reason, and exit code 1', async () => {
   const { cwd } = await startApp("export async function* pending() { throw new Error('no connection'); }");
-  const { code, out, err } = await reconcile([], { cwd }, '--lists').ended;
+  const { code, out, err } = await reconcile([], { cwd }, '--lists');
   expect([code, out]).toEqual([1, '']);
   expect(err).toContain('transfer-callbacks: `pending` threw: no connection');
 });
@@ -146,7 +146,7 @@ test('what does not fit is named in one line, with exit code 2', async () => {
     [noQuery, 'Expected the `service` of the receiver of transfer-callbacks.config.mjs to be one that can be asked'],
   ];
   for (const [text, message] of cases) {
-    const { code, out, err } = await reconcile([], { cwd: await folderOf(text) }, '--lists').ended;
+    const { code, out, err } = await reconcile([], { cwd: await folderOf(text) }, '--lists');
     expect([code, out], message).toEqual([2, '']);
     expect(err).toContain(`transfer-callbacks: ${message}`);
     expect(err.trim().split('\n'), message).toHaveLength(1);

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../support/servers/port.js';
-import { folderOf, inspect, reconcile } from './app-support.js';
+import { folderOf, startInspect, startReconcile } from './app-support.js';
 import { objects } from './support.js';
 
 /** An app that waits for its Redis, which is down, and lets `onError` decide what becomes of that. */
@@ -17,16 +17,16 @@ describe('an app that never finishes loading', () => {
   test('fails immediately where nothing is left to wait for', async () => {
     const cwd = await folderOf(toWaiting(await freePort(), '() => redis.disconnect()'));
     const message = 'transfer-callbacks: The command cannot finish: your app waits for something that never comes';
-    const inspected = await inspect(['a'], { cwd });
+    const inspected = await startInspect(['a'], { cwd }).ended;
     expect(inspected).toEqual({ code: 3, out: '', err: expect.stringContaining(message) as string });
-    const reconciled = await reconcile(['a'], { cwd }).ended;
+    const reconciled = await startReconcile(['a'], { cwd }).ended;
     expect(reconciled).toEqual({ code: 1, out: '', err: expect.stringContaining(message) as string });
   });
 
   test('is named after 3 s, and fails after 30 s, where it tries for ever', async () => {
     const cwd = await folderOf(toWaiting(await freePort(), '() => undefined'));
     const startedAt = performance.now();
-    const { code, out, err } = await reconcile(['a'], { cwd }).ended;
+    const { code, out, err } = await startReconcile(['a'], { cwd }).ended;
     expect([code, out, err.split('\n')]).toEqual([
       1,
       '',
@@ -48,8 +48,8 @@ test.each([
 ])('an app that ends the process %s does not make the command green', async (_when, config) => {
   const cwd = await folderOf(config);
   const message = expect.stringMatching(/Your app has ended the process before|The command cannot finish/) as string;
-  expect(await inspect(['a'], { cwd })).toEqual({ code: 3, out: '', err: message });
-  expect(await reconcile(['a'], { cwd }).ended).toEqual({ code: 1, out: '', err: message });
+  expect(await startInspect(['a'], { cwd }).ended).toEqual({ code: 3, out: '', err: message });
+  expect(await startReconcile(['a'], { cwd }).ended).toEqual({ code: 1, out: '', err: message });
 });
 
 describe('a file that Node cannot read', () => {
@@ -66,7 +66,7 @@ describe('a file that Node cannot read', () => {
       ['transfer-callbacks.config.mjs', "JSON.parse('{');\n", /in JSON at position 1.*\.config\.mjs:1\)$/],
     ];
     for (const [name, text, message] of cases) {
-      const { code, out, err } = await inspect(['a'], { cwd: await folderOf(text, name) });
+      const { code, out, err } = await startInspect(['a'], { cwd: await folderOf(text, name) }).ended;
       expect([code, out]).toEqual([2, '']);
       expect(err.trimEnd()).toMatch(message);
       expect(err).toMatch(/^transfer-callbacks: .* cannot be loaded: [^\n]*\n$/);
@@ -76,7 +76,7 @@ describe('a file that Node cannot read', () => {
   test('a module in a CommonJS project, as `npm init` makes, is to be renamed', async () => {
     const cwd = await folderOf("import 'node:fs';\nexport const receiver = {};\n", 'transfer-callbacks.config.js');
     await writeFile(join(cwd, 'package.json'), '{"type":"commonjs"}');
-    const { code, err } = await inspect(['a'], { cwd });
+    const { code, err } = await startInspect(['a'], { cwd }).ended;
     expect([code, err]).toEqual([
       2,
       expect.stringMatching(/config\.js:1\)\. Rename it to transfer-callbacks\.config\.mjs\.\n$/),
@@ -87,10 +87,10 @@ describe('a file that Node cannot read', () => {
     'TypeScript is to be built, or loaded with tsx',
     async () => {
       const cwd = await folderOf('const a: number = 1;\nexport const receiver = a;\n', 'transfer-callbacks.config.ts');
-      const { code, err } = await inspect(['a'], { cwd });
+      const { code, err } = await startInspect(['a'], { cwd }).ended;
       expect(code).toBe(2);
       expect(err).toMatch(/Import the JavaScript that your build makes, or set NODE_OPTIONS='--import tsx'\.\n$/);
-      const loaded = await inspect(['a'], { cwd, env: { NODE_OPTIONS: '--import tsx' } });
+      const loaded = await startInspect(['a'], { cwd, env: { NODE_OPTIONS: '--import tsx' } }).ended;
       expect(loaded.err).toContain(
         'Expected the receiver of transfer-callbacks.config.ts to be made by transferCallbackReceiver().',
       );
@@ -101,7 +101,9 @@ describe('a file that Node cannot read', () => {
 test('transfer-callbacks.config.mjs is looked for first', async () => {
   const cwd = await folderOf('export const receiver = 1;');
   await writeFile(join(cwd, 'transfer-callbacks.config.js'), 'export const receiver = 2;');
-  expect((await inspect(['a'], { cwd })).err).toContain('Expected the receiver of transfer-callbacks.config.mjs');
+  expect((await startInspect(['a'], { cwd }).ended).err).toContain(
+    'Expected the receiver of transfer-callbacks.config.mjs',
+  );
 });
 
 test('what the app prints goes to standard error, so that --json is JSON', async () => {
@@ -114,7 +116,7 @@ test('what the app prints goes to standard error, so that --json is JSON', async
     const service = defineService({ read() {}, states, async query() { throw new Error('not now'); } });
     export const receiver = transferCallbackReceiver({ service, store, onSuccess() {}, onFailed() {} });
   `);
-  const { out, err } = await inspect(['a', '--json'], { cwd });
+  const { out, err } = await startInspect(['a', '--json'], { cwd }).ended;
   expect(objects(out)).toMatchObject([{ verdict: 'undecided' }]);
   // The command first waits until the store replies.
   expect(err).toBe('connected\nread\nread\n');

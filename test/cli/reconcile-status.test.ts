@@ -1,8 +1,8 @@
-// What both commands make of the status that the service gives.
+// What both commands make of the status that the service reports.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { serve } from '../support/servers/serve.js';
-import { folderOf, inspect, reconcile, toConfig } from './app-support.js';
+import { folderOf, inspect, reconcile, startReconcile, toConfig } from './app-support.js';
 import { objects } from './support.js';
 
 /** The folder of an app whose service gives every transfer this status. */
@@ -21,7 +21,7 @@ describe('the exit code', () => {
 
   test('an open transfer that is young or of unknown age is no fault, and nothing is reported', async () => {
     const cwd = await startSaying('PENDING');
-    const { code, out, err } = await reconcile(['a', `b\t${ago(23 * hourMs)}`], { cwd }).ended;
+    const { code, out, err } = await reconcile(['a', `b\t${ago(23 * hourMs)}`], { cwd });
     expect([code, err]).toEqual([0, '']);
     expect(objects(out)).toMatchObject([
       { id: 'a', result: 'pending', status: 'PENDING' },
@@ -33,21 +33,21 @@ describe('the exit code', () => {
 
   test('an open transfer whose status reads as final is exit code 1 and one sentence', async () => {
     const cwd = await startSaying('SUCCESSFUL');
-    const { code, out, err } = await reconcile(['a', 'b'], { cwd }).ended;
-    expect([code, err]).toEqual([1, expect.stringMatching(/^The service gives the status SUCCESSFUL\. [^\n]*\n$/)]);
+    const { code, out, err } = await reconcile(['a', 'b'], { cwd });
+    expect([code, err]).toEqual([1, expect.stringMatching(/^The service reports the status SUCCESSFUL\. [^\n]*\n$/)]);
     expect(objects(out)).toMatchObject([{ status: 'SUCCESSFUL' }, { status: 'SUCCESSFUL' }, { pending: 2 }]);
     const inspected = await inspect(['a'], { cwd });
     expect(inspected.code).toBe(1);
     expect(inspected.out.replaceAll(/\s+/g, ' ')).toContain(
-      'The service gives the status SUCCESSFUL, which is not final',
+      'The service reports the status SUCCESSFUL, which is not final',
     );
   });
 
   test('an open transfer that is older than a day is exit code 1', async () => {
     const cwd = await startSaying('PENDING');
-    const { code, err } = await reconcile(['a', `b\t${ago(25 * hourMs)}`], { cwd }).ended;
+    const { code, err } = await reconcile(['a', `b\t${ago(25 * hourMs)}`], { cwd });
     expect([code, err]).toEqual([1, expect.stringMatching(/^Transfers older than a day have the status PENDING\./)]);
-    const wrong = await reconcile(['a\tyesterday'], { cwd }).ended;
+    const wrong = await reconcile(['a\tyesterday'], { cwd });
     expect(wrong).toEqual({
       code: 2,
       out: '',
@@ -60,7 +60,7 @@ test('a transfer that was created in the future is exit code 1, with its result 
   const cwd = await startSaying('PENDING');
   const soon = new Date(Date.now() + 2 * 3_600_000).toISOString();
   const message = expect.stringContaining(`to be in the past, got ${soon}: another time zone?`) as string;
-  const { code, out, err } = await reconcile([`a\t${soon}`], { cwd }).ended;
+  const { code, out, err } = await reconcile([`a\t${soon}`], { cwd });
   expect([code, err]).toEqual([1, '']);
   expect(objects(out)).toMatchObject([
     { id: 'a', result: 'pending', code: 'INVALID_ARGUMENT', message },
@@ -72,7 +72,7 @@ describe('beside the progress line', () => {
   const reconcileLogging = async (log: string): Promise<string> => {
     const handlers = `onSuccess({ data }) { ${log} }, onFailed() {},`;
     const cwd = await startSaying('SUCCESS', handlers);
-    const { code, err } = await reconcile(['a', 'b', 'c'], { cwd, terminal: true }).ended;
+    const { code, err } = await startReconcile(['a', 'b', 'c'], { cwd, terminal: true }).ended;
     expect(code).toBe(0);
     expect(err).toMatch(/1 of 3: 1 processed, 2 not read\r/);
     return err;

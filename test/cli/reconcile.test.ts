@@ -27,7 +27,7 @@ async function startOpen(count: number, handlers?: string) {
   const ids: string[] = [];
   for (const externalId of externalIds) ids.push(await app.transfer(externalId));
   const states = () => Promise.all(ids.map(async (id) => (await app.receiver.inspect(id)).state));
-  return { cwd: app.cwd, reconcile: () => app.reconcile(externalIds), states };
+  return { cwd: app.cwd, startReconcile: () => app.startReconcile(externalIds), states };
 }
 
 /** The handler writes that it has begun, and ends when the file `done` is there. */
@@ -47,7 +47,7 @@ test('reconcile runs the handler of the app for what was not handled, once, and 
   const missed = await app.transfer('no-callback-2');
   await app.transfer('query-lags-3', elsewhere);
   const ids = ['success-1', '  no-callback-2  ', '', 'query-lags-3', 'success-1'];
-  const { code, out, err } = await app.reconcile(ids).ended;
+  const { code, out, err } = await app.reconcile(ids);
   expect([code, err]).toEqual([0, 'Handled no-callback-2\n']);
   expect(objects(out)).toEqual([
     { type: 'transfer', id: 'success-1', result: 'duplicate', status: 'SUCCESS' },
@@ -55,7 +55,7 @@ test('reconcile runs the handler of the app for what was not handled, once, and 
     { type: 'transfer', id: 'query-lags-3', result: 'pending', status: 'PENDING' },
     { type: 'summary', duplicate: 1, processed: 1, pending: 1, notRead: 0 },
   ]);
-  const again = await app.reconcile([missed]).ended;
+  const again = await app.reconcile([missed]);
   expect([again.code, again.err, objects(again.out)[0]]).toEqual([
     0,
     '',
@@ -66,9 +66,9 @@ test('reconcile runs the handler of the app for what was not handled, once, and 
 test('unknown transfers, ids that cannot be asked for and handlers that throw are exit code 1', async () => {
   const app = await startApp("onSuccess() { throw new Error('The books are closed'); }, onFailed() {},");
   await app.transfer('no-callback-1');
-  // More ids that cannot be asked for than failures that end a pass.
+  // More ids that cannot be asked for than failures that end a run.
   const ids = [...Array.from({ length: 11 }, (_, index) => `a/${index}`), 'nobody', 'no-callback-1'];
-  const { code, out } = await app.reconcile(ids).ended;
+  const { code, out } = await app.reconcile(ids);
   expect(code).toBe(1);
   expect(objects(out).slice(-3)).toMatchObject([
     { id: 'nobody', result: 'unknown', httpStatus: 404 },
@@ -81,7 +81,7 @@ test('on a terminal reconcile prints a row for each in 80 columns, and a progres
   const app = await startApp();
   await app.transfer('success-1');
   const ids = ['success-1', 'nobody\u001b[2J', 'x'.repeat(200)];
-  const { code, out, err } = await app.reconcile(ids, { terminal: true }).ended;
+  const { code, out, err } = await app.reconcile(ids, { terminal: true });
   expect(code).toBe(1);
   expect(out.split('\n')).toEqual([
     'duplicate  success-1  SUCCESS',
@@ -97,7 +97,7 @@ test('on a terminal reconcile prints a row for each in 80 columns, and a progres
 
 test('reconcile says once that the service has responded with 404 to every query', async () => {
   const { cwd } = await startBroken(404);
-  const { code, err } = await reconcile(['a', 'b'], { cwd }).ended;
+  const { code, err } = await reconcile(['a', 'b'], { cwd });
   expect([code, err.match(/responded with 404 to every query: is its address right/g)]).toEqual([
     1,
     [expect.any(String)],
@@ -106,7 +106,7 @@ test('reconcile says once that the service has responded with 404 to every query
 
 test('with --json reconcile prints JSON on a terminal, too', async () => {
   const { cwd } = await startBroken(404);
-  const { out } = await reconcile(['a'], { cwd, terminal: true }, '--json').ended;
+  const { out } = await reconcile(['a'], { cwd, terminal: true }, '--json');
   expect(objects(out)).toMatchObject([
     { id: 'a', result: 'unknown' },
     { type: 'summary', unknown: 1 },
@@ -118,16 +118,16 @@ describe('a service that does not serve is left alone:', () => {
 
   test('on a terminal reconcile shows why it stopped', async () => {
     const { cwd } = await startBroken(503, { 'Retry-After': '3600' });
-    const { out } = await reconcile(ids, { cwd, terminal: true }).ended;
+    const { out } = await reconcile(ids, { cwd, terminal: true });
     expect(out).toMatch(/\nStopped: unavailable\n1 failed, 19 not read\n$/);
   });
 });
 
 test('no open transfer is a good night: a summary, and exit code 0', async () => {
   const { reconcile } = await startApp();
-  const piped = await reconcile(['', '  ']).ended;
+  const piped = await reconcile(['', '  ']);
   expect(piped).toEqual({ code: 0, out: '{"type":"summary","notRead":0}\n', err: '' });
-  const shown = await reconcile([], { terminal: true }).ended;
+  const shown = await reconcile([], { terminal: true });
   expect([shown.code, shown.out]).toEqual([0, 'No ids on standard input\n']);
 });
 
@@ -142,8 +142,8 @@ test('the documented line fails if its query fails', async () => {
 });
 
 test('readers of both outputs that have gone leave no transfer unhandled', async () => {
-  const { reconcile, states } = await startOpen(5);
-  const { child, ended } = reconcile();
+  const { startReconcile, states } = await startOpen(5);
+  const { child, ended } = startReconcile();
   child.stdout.once('data', () => {
     child.stdout.destroy();
     child.stderr.destroy();
@@ -153,10 +153,10 @@ test('readers of both outputs that have gone leave no transfer unhandled', async
 });
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  '%s ends the pass when the running handler has finished',
+  '%s ends the run when the running handler has finished',
   async (signal) => {
-    const { cwd, reconcile, states } = await startOpen(2, untilDone);
-    const { child, said, ended } = reconcile();
+    const { cwd, startReconcile, states } = await startOpen(2, untilDone);
+    const { child, said, ended } = startReconcile();
     await vi.waitUntil(() => said.err.includes('Begun'), { timeout: 60_000 });
     // npx sends the SIGINT of Ctrl+C twice.
     child.kill(signal);
@@ -180,8 +180,8 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
 );
 
 test('a signal that is sent again ends the command', async () => {
-  const { reconcile } = await startOpen(1, untilDone);
-  const { child, said, ended } = reconcile();
+  const { startReconcile } = await startOpen(1, untilDone);
+  const { child, said, ended } = startReconcile();
   await vi.waitUntil(() => said.err.includes('Begun'), { timeout: 60_000 });
   child.kill('SIGTERM');
   await vi.waitUntil(() => said.err.includes('Ending'), { timeout: 60_000 });
@@ -213,7 +213,7 @@ const withOther = `
     onSuccess() {}, onFailed() {}, onOther() {},`;
 test('the record of an event that is no transfer cannot be reconciled', async () => {
   const { cwd, asked } = await startBroken(404, {}, withOther);
-  const { code, out, err } = await reconcile(['payout-1', 'other:charge.paid:7'], { cwd }).ended;
+  const { code, out, err } = await reconcile(['payout-1', 'other:charge.paid:7'], { cwd });
   const sentence =
     'Expected ids of transfers, got other:charge.paid:7, an event of `onOther`. If it is a transfer, give its externalId.';
   expect([code, out, err, asked]).toEqual([2, '', `transfer-callbacks: ${sentence}\n`, []]);
@@ -221,7 +221,7 @@ test('the record of an event that is no transfer cannot be reconciled', async ()
 
 test('without onOther an id that begins with other: is that of a transfer', async () => {
   const { cwd, asked } = await startBroken(404);
-  await reconcile(['other:charge.paid:7', 'other:8'], { cwd }).ended;
+  await reconcile(['other:charge.paid:7', 'other:8'], { cwd });
   expect(asked.map((path) => decodeURIComponent(String(path)))).toEqual([
     '/transactions/other:charge.paid:7',
     '/transactions/other:8',
@@ -229,13 +229,13 @@ test('without onOther an id that begins with other: is that of a transfer', asyn
 });
 
 test('an app that ends the process after a signal does not make the command green', async () => {
-  const { cwd, reconcile } = await startOpen(2, untilDone);
+  const { cwd, startReconcile } = await startOpen(2, untilDone);
   await appendFile(
     join(cwd, 'transfer-callbacks.config.mjs'),
     `
     process.on('SIGTERM', () => process.exit(0));`,
   );
-  const { child, said, ended } = reconcile();
+  const { child, said, ended } = startReconcile();
   await vi.waitUntil(() => said.err.includes('Begun'), { timeout: 60_000 });
   child.kill('SIGTERM');
   const { code, err } = await ended;
@@ -261,7 +261,7 @@ test('a success that is not recorded, and a function of afterCommit that does no
     [settleFails, hangs].map(async (own) => {
       const app = await startApp(own);
       await app.transfer('no-callback-1');
-      const { code, out, err } = await app.reconcile(['no-callback-1']).ended;
+      const { code, out, err } = await app.startReconcile(['no-callback-1']).ended;
       expect([code, objects(out)[0]]).toEqual([
         1,
         { type: 'transfer', id: 'no-callback-1', result: 'processed', status: 'SUCCESS' },
@@ -282,7 +282,7 @@ test('what an app prints stands beside the JSON, on standard error', async () =>
     },
     onFailed() {},`);
   await app.transfer('no-callback-1');
-  const { code, out, err } = await app.reconcile(['no-callback-1']).ended;
+  const { code, out, err } = await app.startReconcile(['no-callback-1']).ended;
   expect([code, objects(out)]).toMatchObject([0, [{ result: 'processed' }, { type: 'summary' }]]);
   for (const how of ['console', 'stdout', 'pino']) expect(err).toContain(`by ${how}`);
 });

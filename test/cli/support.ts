@@ -20,7 +20,7 @@ export interface Surroundings {
 }
 
 /** What the machine that runs the tests may have set, and would change the output. */
-const unset = {
+export const unset = {
   CI: undefined,
   FORCE_COLOR: undefined,
   NO_COLOR: undefined,

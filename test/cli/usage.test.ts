@@ -35,6 +35,7 @@ test('help on a command is the same in every form', async () => {
 describe('wrong arguments are named in one line, with exit code 2:', () => {
   test.each<[string, string[]]>([
     ['Unknown command: got "frob"; known are inspect, reconcile.', ['frob']],
+    ['Unknown command: got "insepct". Did you mean `inspect`?', ['insepct']],
     ['Unexpected argument: got "frob".', ['reconcile', 'frob']],
     ['Expected an id: transfer-callbacks inspect <id or externalId>.', ['inspect', '']],
     ['Unexpected argument: got "b".', ['inspect', 'a', 'b']],

@@ -106,10 +106,10 @@ export function startKnowing(...known: Transaction[]): Promise<Service> {
 
 const hourMs = 3_600_000;
 
-/** A pending transfer that a pass reads: the callback of a younger one may still come. */
+/** A pending transfer that a run reads: the callback of a younger one may still come. */
 export const old = (id: string): PendingTransfer => ({ id, createdAt: new Date(Date.now() - hourMs) });
 
-/** So many of these, `tr-0` first. Their time is a number and not a Date: a pass takes both. */
+/** So many of these, `tr-0` first. Their time is a number and not a Date: a run takes both. */
 export const transfers = (count: number): PendingTransfer[] =>
   Array.from({ length: count }, (_, index) => ({ id: `tr-${index}`, createdAt: Date.now() - hourMs }));
 
@@ -117,7 +117,7 @@ export const transfers = (count: number): PendingTransfer[] =>
 export const oneOf = (...callbacks: TransferCallback[]): PendingTransfer[] =>
   callbacks.map(({ data }) => old(data.externalId));
 
-/** The report of a pass that has read nothing. */
+/** The report of a run that has read nothing. */
 export const emptyReport = {
   ...{ processed: 0, duplicate: 0, pending: 0, unknown: 0, failed: 0 },
   ...{ problems: [], stopped: undefined },
@@ -137,7 +137,7 @@ export async function catchError(call: Promise<unknown>): Promise<TransferClient
 /** The documented service, with a query of a test. It may resolve with anything. */
 export function serviceOf({ getTransaction }: { getTransaction: (id: string, options: Signalled) => unknown }) {
   const ask = toAsk({ getTransaction: getTransaction as TransferService['getTransaction'] });
-  return { ...withAsk(documentedService(), ask), seemsFinal };
+  return { ...withAsk(documentedService, ask), seemsFinal };
 }
 
 interface Signalled {

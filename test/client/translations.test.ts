@@ -15,7 +15,7 @@ const bug = (): never => {
 /** The body of a response, and the transaction in it. */
 const find = (body: unknown) => (body as { data: Transaction }).data;
 
-/** Runs `broken` for the first 12 transfers. Ten failures of the service would end a pass. */
+/** Runs `broken` for the first 12 transfers. Ten failures of the service would end a run. */
 const breakFor = <Given, Made>(toId: (given: Given) => string, broken: () => unknown, make: (given: Given) => Made) => {
   return (given: Given): Made => (Number(toId(given).slice(3)) < 12 ? (broken() as Made) : make(given));
 };

@@ -48,7 +48,7 @@ test.each<[string, CallbackStore['claim'], object]>([
   [
     'a store to which a new key is taken',
     () => Promise.resolve({ state: 'in_progress' }),
-    unexpected('Expected a claim of a new key to be granted, got in_progress.'),
+    unexpected('Expected a claim of a new key to be claimed, got in_progress.'),
   ],
 ])('check does not reject for %s', async (_name, claim, error) => {
   const receiver = receiverOf({ storeTimeoutMs: 20, store: { claim } });
@@ -64,7 +64,7 @@ test('check finds a store that does not know its own claim, and releases that cl
   const receiver = receiverOf({ store: { read, claim: replying } });
   expect(await receiver.check()).toMatchObject({
     ok: false,
-    error: unexpected('Expected the same claim, sent twice, to be granted, got in_progress.'),
+    error: unexpected('Expected the same claim, sent twice, to be claimed, got in_progress.'),
   });
   expect(await receiver.inspect(replying.mock.calls[0]?.[0] ?? '')).toMatchObject({ state: 'free' });
 });
@@ -76,7 +76,7 @@ test.each<[string, (store: ReturnType<typeof memoryStore>) => Partial<CallbackSt
   [
     'keeps what was released',
     ({ claim }) => ({ claim: withClaim(claim, { release: () => Promise.resolve() }) }),
-    unexpected('Expected a claim of a released key to be granted, got in_progress.'),
+    unexpected('Expected a claim of a released key to be claimed, got in_progress.'),
   ],
   [
     'cannot settle',

@@ -70,7 +70,7 @@ test('close leaves handlers that ignore their signals to their leases, and names
     {
       level: 'warn',
       message:
-        'The receiver has closed, and 2 handlers, recordings or functions of `afterCommit` still run; every lease expires within 15000 ms.',
+        'The receiver has closed, and 2 handlers, recordings or functions of `afterCommit` still run. A handler may run again when its lease expires, within 15000 ms: compare these payouts with your books.',
       details: { ids },
     },
   ]);

@@ -1,7 +1,7 @@
 import { memoryStore, type Logger, type TransferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
-import type { ForgottenCallback } from '../../src/core/inspect.js';
+import type { ForgottenCallback } from '../../src/core/forget.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { containing } from '../support/helpers/containing.js';
 import { later, receiverOf, storeWith } from './support.js';

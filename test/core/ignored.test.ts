@@ -10,7 +10,7 @@ import { announced, read, serve } from './service-support.js';
 
 // The two exceptions to «a 2xx only after a handler has succeeded», which the definition of a service declares.
 
-const first = 'A callback was ignored, by the definition of the service; further ones of this name are logged as info.';
+const first = 'A callback was ignored, by the definition of the service; the next of this name are logged as info.';
 const further = 'A callback needs no handler, by the definition of the service.';
 const ignoreOthers = (payload: ReturnType<typeof announced>): object =>
   payload.event.startsWith('payout.') ? read(payload) : { ignored: payload.event };

@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { expect, test, vi } from 'vitest';
 import { memoryStore, RetryLater, TransferCallbackError, transferCallbackReceiver } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
-import { requirePruneAge } from '../../src/core/options.js';
+import { requirePruneAge } from '../../src/core/times.js';
 import { containing } from '../support/helpers/containing.js';
 
 const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };

@@ -228,7 +228,7 @@ describe('a store that fails', () => {
 describe('a reversal that is late', () => {
   beforeEach(fakeClock);
 
-  test('is recorded when its handler ends, and until then nothing else is given back', async () => {
+  test('is recorded when its handler ends, and until then nothing else is refunded', async () => {
     const goes = later();
     const { receiver, ran } = reversingReceiver(memoryStore(), {
       handlerTimeoutMs: 1_000,

@@ -49,11 +49,12 @@ describe('caught loudly at run time', () => {
     expect(statuses(handled)).toEqual(['SUCCESS']);
   });
 
-  test('a transfer without an id of yours is refused, and the message names what to write', async () => {
+  test('a transfer without an id of yours is refused, and the message does not tell to ignore it', async () => {
     const { receive, handled } = serve();
     const outcome = await receive(announced('payout.paid', { reference: null }));
     expect(outcome).toMatchObject({ outcome: 'invalid', id: '7' });
-    expect(JSON.stringify(outcome)).toContain('let `read` return `{ ignored: name }`');
+    expect(JSON.stringify(outcome)).toContain('renamed the field of your id, correct `read`');
+    expect(JSON.stringify(outcome)).not.toContain('ignored');
     expect(handled).toEqual([]);
   });
 

@@ -40,7 +40,7 @@ test.each<[string, unknown, got: string]>([
   const outcome = await receive(paid);
   expect(outcome).toMatchObject({
     outcome: 'invalid',
-    issues: [{ path: [], message: `Expected \`read\` to return a transfer or \`{ ignored: name }\`, got ${got}` }],
+    issues: [{ path: [], message: `Expected \`read\` to return an object with a \`state\`, got ${got}` }],
   });
   expect(toResponse(outcome).status).toBe(400);
   await receive(paid, { verify: () => true });
@@ -150,7 +150,7 @@ test('ids may be whole numbers of at most 2^53 - 1, and a copy may have them as 
 });
 
 const notExact = 'Expected a string, or a whole number of at most 2^53 - 1: larger ones are not parsed exactly';
-const ignoreIt = '. For a transfer that your app has not made, let `read` return `{ ignored: name }`';
+const correctIt = '. If the service has renamed the field of your id, correct `read`';
 
 test.each<[object, path: string, message: string, ids: object]>([
   [{ id: 2 ** 53 }, 'id', notExact, { externalId: 'payout-1' }],
@@ -159,15 +159,20 @@ test.each<[object, path: string, message: string, ids: object]>([
   [{ id: { value: 7 } }, 'id', 'Expected a string or a whole number, got object', { externalId: 'payout-1' }],
   [{ id: 'a\u202eb' }, 'id', 'Expected 1 to 255 characters, none of them', { externalId: 'payout-1' }],
   [{ id: '' }, 'id', 'Expected a string or a whole number, got an empty string', { externalId: 'payout-1' }],
-  [{ reference: '' }, 'externalId', `Expected a string or a whole number, got an empty string${ignoreIt}`, { id: '7' }],
-  [{ reference: null }, 'externalId', `Expected a string or a whole number, got null${ignoreIt}`, { id: '7' }],
+  [
+    { reference: '' },
+    'externalId',
+    `Expected a string or a whole number, got an empty string${correctIt}`,
+    { id: '7' },
+  ],
+  [{ reference: null }, 'externalId', `Expected a string or a whole number, got null${correctIt}`, { id: '7' }],
   [
     { reference: undefined },
     'externalId',
-    `Expected a string or a whole number, got undefined${ignoreIt}`,
+    `Expected a string or a whole number, got undefined${correctIt}`,
     { id: '7' },
   ],
-  [{ reference: 2 ** 53 }, 'externalId', `${notExact}${ignoreIt}`, { id: '7' }],
+  [{ reference: 2 ** 53 }, 'externalId', `${notExact}${correctIt}`, { id: '7' }],
 ])('the ids of %j are invalid, and the message names what to write', async (changes, path, message, ids) => {
   const { receive, handled } = serve();
   for (const event of ['payout.paid', 'payout.bounced']) {

@@ -7,6 +7,7 @@ import {
   type CallbackStore,
   type Claim,
   type ReceiverOptions,
+  type TransferCallback,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
@@ -27,17 +28,20 @@ export const otherService = defineService({
   },
 });
 
-type Given = Partial<Omit<ReceiverOptions, 'onOther'>> & { onOther?: unknown };
+type Given<Tx> = Partial<Omit<ReceiverOptions<TransferCallback, Tx>, 'store' | 'onOther'>> & {
+  store?: CallbackStore<Tx>;
+  onOther?: unknown;
+};
 
 /** A receiver on a memory store whose handlers do nothing, except for what `options` say. */
-export function receiverOf(options: Given = {}): TransferCallbackReceiver {
+export function receiverOf<Tx = undefined>(options: Given<Tx> = {}): TransferCallbackReceiver<TransferCallback, Tx> {
   return transferCallbackReceiver({
     store: memoryStore(),
     onSuccess: () => undefined,
     onFailed: () => undefined,
     logger: false,
     ...options,
-  } as ReceiverOptions);
+  } as ReceiverOptions<TransferCallback, Tx>);
 }
 
 /** `store` with some of its calls replaced. */

@@ -24,11 +24,12 @@ test('another page links to every page, or names one that is not in the package'
   expect(pages.map(({ path }) => path).filter((path) => !found(path))).toEqual([]);
 });
 
-test('every picture is shown on a page', () => {
+test('every picture is shown or named on a page, in its light form or both', () => {
   const shown = new Set(links.map(({ path }) => path));
+  const isNamed = (path: string) => pages.some(({ text }) => text.includes(path.replace('-dark.', '-light.')));
   const pictures = ['.png', '.svg'].flatMap((extension) => listFiles('docs/images', extension));
   expect(pictures.length).toBeGreaterThan(0);
-  expect(pictures.filter((path) => !shown.has(path))).toEqual([]);
+  expect(pictures.filter((path) => !shown.has(path) && !isNamed(path))).toEqual([]);
 });
 
 test('every section of docs/service.md that code, a test or a page cites exists', () => {

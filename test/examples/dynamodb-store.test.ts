@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
-import { transferCallbackReceiver, type ClaimRequest, type HandlerContext } from 'transfer-callbacks';
+import type { ClaimRequest, HandlerContext } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { addUp, createTable, dynamoStore, type DynamoTx } from '../../examples/dynamodb-store.js';
 import { root } from '../docs/pages.js';
 import { startDynamo, type DynamoServer } from '../support/servers/dynamo.js';
@@ -56,9 +57,8 @@ describe('the store contract, through two clients', () => {
 describe('dynamodb-store.ts', () => {
   test('of two writes of a handler none is kept if the condition of one is not met', async () => {
     const currency = crypto.randomUUID();
-    const receiver = transferCallbackReceiver({
+    const receiver = receiverOf({
       store: makeStore(),
-      logger: false,
       onFailed: addUp,
       onSuccess(callback, context) {
         addUp(callback, context);

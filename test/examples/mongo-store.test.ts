@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { MongoClient, type ClientSession, type Db } from 'mongodb';
-import { transferCallbackReceiver, type Claim } from 'transfer-callbacks';
+import type { Claim } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { mongoStore, type MongoStore } from '../../examples/mongo-store.js';
 import { root } from '../docs/pages.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
@@ -90,17 +91,6 @@ describe('mongo-store.ts', () => {
     await expect(late.settle()).rejects.toThrow('passed to another delivery');
   });
 
-  test('a claim that passes on before its transaction has begun settles nothing, and its writes are rolled back', async () => {
-    const [account, key] = [await openAccount(), randomUUID()];
-    const late = await hold(store, key, { leaseMs: 300 });
-    await expect.poll(async () => (await store.read?.(key))?.state).toBe('free');
-    const next = await hold(store, key, { token: 'two' });
-    await pay(account, late.tx);
-    await expect(late.settle()).rejects.toThrow('passed to another delivery');
-    await next.settle();
-    expect(await readBalance(account)).toBe(0);
-  });
-
   test('a renewal after the first write of the handler does not keep its claim from being handled', async () => {
     const [account, key] = [await openAccount(), randomUUID()];
     const claim = await hold(store, key);
@@ -140,10 +130,8 @@ describe('mongo-store.ts', () => {
 
   test('a handler that changes a hot document gets 500, keeps nothing, and is run again by the next attempt', async () => {
     const account = await openAccount();
-    const receiver = transferCallbackReceiver({
+    const receiver = receiverOf({
       store,
-      logger: false,
-      onFailed: () => undefined,
       async onSuccess({ data }, { tx }) {
         await transaction.write(tx, data.id);
         await pay(account, tx);
@@ -190,22 +178,6 @@ describe('mongo-store.ts', () => {
     }
     await claim.settle();
     expect(await readBalance(account)).toBe(1);
-  });
-
-  test('check commits a claim, and leaves nothing behind', async () => {
-    const watched = new MongoClient(server.url, { monitorCommands: true });
-    clients.push(watched);
-    const commands: string[] = [];
-    watched.on('commandSucceeded', ({ commandName }) => commands.push(commandName));
-    const checked = mongoStore(watched, 'checked');
-    await checked.migrate();
-    const handlers = { onSuccess: () => undefined, onFailed: () => undefined };
-    const receiver = transferCallbackReceiver({ store: checked, ...handlers, logger: false });
-    expect(await receiver.check()).toMatchObject({ ok: true });
-    expect(commands.filter((name) => name === 'commitTransaction')).toHaveLength(1);
-    for (const name of ['checked', 'checked_leases']) {
-      expect(await watched.db().collection(name).countDocuments({})).toBe(0);
-    }
   });
 
   test('the example adds up a callback that comes twice once', async () => {

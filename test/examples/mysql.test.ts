@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { createPool } from 'mysql2/promise';
-import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { mysqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { book } from '../../examples/mysql.js';
 import { startMariaDb, type MySqlServer } from '../support/servers/mysql.js';
 import { readText, root } from '../docs/pages.js';
@@ -34,9 +35,8 @@ describe('mysql.ts', () => {
 
   test('a handler that books and then throws leaves no row, and the next delivery books it', async () => {
     const pool = createPool(server.url);
-    const receiver = transferCallbackReceiver({
+    const receiver = receiverOf({
       store: mysqlStore(pool),
-      logger: false,
       onFailed: book,
       async onSuccess(callback, context) {
         await book(callback, context);

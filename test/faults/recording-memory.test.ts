@@ -1,10 +1,9 @@
-import { Redis } from 'ioredis';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { startRedis } from '../support/servers/redis.js';
 import { collectGarbage } from '../support/helpers/collect-garbage.js';
+import { connectForTest, startRedisForTest } from '../support/servers/redis-for-file.js';
 
 function heapBytes(): number {
   collectGarbage();
@@ -21,13 +20,8 @@ function largeCallback(): unknown {
 }
 
 test('a success that is still to be recorded while Redis is down keeps no callback', async () => {
-  const server = await startRedis({ persistent: true });
-  onTestFinished(() => server.stop());
-  const client = new Redis(server.port, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: null });
-  client.on('error', () => undefined); // Told by the outcomes.
-  onTestFinished(() => {
-    client.disconnect();
-  });
+  const server = await startRedisForTest({ persistent: true });
+  const client = connectForTest(server.port, { retryStrategy: () => 50, maxRetriesPerRequest: null });
   const isDown = later();
   const handled = vi.fn();
   const rests: Promise<void>[] = [];

@@ -4,18 +4,12 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { connectNodeRedis, ioredisFamily } from '../support/servers/redis-clients.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
-
-async function ownRedis(): Promise<RedisServer> {
-  const server = await startRedis();
-  onTestFinished(() => server.stop());
-  return server;
-}
+import { startRedisForTest } from '../support/servers/redis-for-file.js';
 
 test.each(Object.entries(ioredisFamily))(
   'claims that %s sends after an outage, although they have timed out, do not block the fourth attempt',
   async (_name, connect) => {
-    const server = await ownRedis();
+    const server = await startRedisForTest();
     // BullMQ demands `maxRetriesPerRequest: null`: a command stays in the queue for as long as Redis is down.
     const client = connect(server.port, {
       commandTimeout: 1_000,
@@ -48,7 +42,7 @@ test.each(Object.entries(ioredisFamily))(
 );
 
 test('a claim whose reply node-redis has lost does not block the next delivery', async () => {
-  const server = await ownRedis();
+  const server = await startRedisForTest();
   const proxy = await startLossyProxy(server.port);
   onTestFinished(() => proxy.close());
   const { client, close } = await connectNodeRedis(proxy.port);

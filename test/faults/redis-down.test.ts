@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   redisStore,
@@ -12,6 +11,7 @@ import { post } from '../support/helpers/post.js';
 import { serve } from '../support/servers/serve.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { connectForTest } from '../support/servers/redis-for-file.js';
 
 const storeTimeoutMs = 400;
 
@@ -25,14 +25,7 @@ beforeEach(async () => {
   };
 });
 
-function clientOf(port = server.port): Redis {
-  const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: null });
-  client.on('error', () => undefined); // Told by the outcomes.
-  closing.push(() => {
-    client.disconnect();
-  });
-  return client;
-}
+const clientOf = (port = server.port) => connectForTest(port, { retryStrategy: () => 50, maxRetriesPerRequest: null });
 
 /** A merchant on this Redis, over real HTTP. */
 async function merchant(onSuccess: ReceiverOptions['onSuccess'], client = clientOf(), deadlines = { storeTimeoutMs }) {

@@ -10,7 +10,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { hasEnded, kill, tied } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { startRedisForTest } from '../support/servers/redis-for-file.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');
@@ -52,12 +52,6 @@ async function runPage(redisPort: number): Promise<App> {
   return { child, url };
 }
 
-async function ownRedis(): Promise<RedisServer> {
-  const server = await startRedis({ persistent: true });
-  onTestFinished(() => server.stop());
-  return server;
-}
-
 async function untilProcessed(url: string): Promise<void> {
   const callback = transferSucceeded();
   await vi.waitFor(async () => {
@@ -66,7 +60,7 @@ async function untilProcessed(url: string): Promise<void> {
 }
 
 test('the app of the README survives a restart of Redis, and processes callbacks after it', async () => {
-  const server = await ownRedis();
+  const server = await startRedisForTest({ persistent: true });
   const { child, url } = await runPage(server.port);
   for (const path of ['/ioredis', '/node-redis']) await untilProcessed(url + path);
 
@@ -80,7 +74,7 @@ test('the app of the README survives a restart of Redis, and processes callbacks
 });
 
 test('ioredis with the options of the README finds the new primary when two servers swap roles behind one address', async () => {
-  const [one, other] = await Promise.all([ownRedis(), ownRedis()]);
+  const [one, other] = await Promise.all([startRedisForTest(), startRedisForTest()]);
   await other.command('replicaof', '127.0.0.1', one.port);
   const proxy = await startLossyProxy(one.port);
   onTestFinished(() => proxy.close());

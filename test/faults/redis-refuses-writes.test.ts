@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises';
-import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { freePort } from '../support/servers/port.js';
 import { closing, connectNodeRedis, ioredisFamily, type Connected } from '../support/servers/redis-clients.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import type { RedisServer } from '../support/servers/redis.js';
+import { connectForTest, startRedisForTest } from '../support/servers/redis-for-file.js';
 
 /** Makes the server refuse every write. Resolves with how to end it. */
 const refusals: Record<string, (server: RedisServer) => Promise<() => Promise<unknown>>> = {
@@ -44,8 +44,7 @@ const cases = [...Object.keys(refusals).map((code) => [code, 'ioredis'] as const
 
 describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name) => {
   test('a handled callback is a duplicate while writes are refused, and any other is store_unavailable and runs no handler', async () => {
-    const server = await startRedis();
-    onTestFinished(() => server.stop());
+    const server = await startRedisForTest();
     const { client, close } = await (clients[name] ?? expect.fail())(server.port);
     onTestFinished(() => void close());
     const held = later();
@@ -85,12 +84,8 @@ describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name)
 });
 
 test('receiver.check finds a full Redis, which still replies to a ping and to GET', async () => {
-  const server = await startRedis();
-  onTestFinished(() => server.stop());
-  const client = new Redis(server.port, '127.0.0.1');
-  onTestFinished(() => {
-    client.disconnect();
-  });
+  const server = await startRedisForTest();
+  const client = connectForTest(server.port);
   const receiver = receiverOf({ store: redisStore(client) });
   expect(await receiver.check()).toMatchObject({ ok: true });
   expect(await client.keys('*')).toEqual([]);
@@ -104,13 +99,9 @@ test('receiver.check finds a full Redis, which still replies to a ping and to GE
 });
 
 test('receiver.check finds a user that may claim and may not read, as the next copy would', async () => {
-  const server = await startRedis();
-  onTestFinished(() => server.stop());
+  const server = await startRedisForTest();
   await server.command('acl', 'setuser', 'payouts', 'on', '>secret', '~*', '+@all');
-  const client = new Redis(server.port, '127.0.0.1', { username: 'payouts', password: 'secret' });
-  onTestFinished(() => {
-    client.disconnect();
-  });
+  const client = connectForTest(server.port, { username: 'payouts', password: 'secret' });
   const receiver = receiverOf({ store: redisStore(client) });
   const callback = transferSucceeded();
   expect(await receiver.check()).toMatchObject({ ok: true });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { forkApp, kill } from '../support/programs/child.js';
-import { startRedis } from '../support/servers/redis.js';
 import { Load, type Sent, type SoakSize } from '../support/programs/soak-load.js';
+import { startRedisForTest } from '../support/servers/redis-for-file.js';
 
 /** How long it takes at least: `SOAK_MINUTES=60 npm run test:weekly -- test/faults/soak` takes an hour. */
 const minutes = Number(process.env.SOAK_MINUTES ?? 0);
@@ -16,8 +16,7 @@ const mostHeapGrowth = minutes > 0 ? 100 : 1_000;
 test(
   'under load with copies, failures, rubbish and hang-ups, nothing is lost, doubled or leaked',
   async () => {
-    const redis = await startRedis();
-    onTestFinished(() => redis.stop());
+    const redis = await startRedisForTest();
     const app = forkApp('soak-app.ts', { redisUrl: redis.url });
     onTestFinished(() => kill(app));
     const exited = once(app, 'exit');

@@ -138,14 +138,14 @@ test('reconciliation that races callbacks in another process never runs a handle
     ...effectsOn(own.redis, run),
   });
   const creation = { over: false };
-  const passes = (async () => {
+  const reconciling = (async () => {
     do {
       await reconcileTransfers({ receiver, pending: open(externalIds), concurrency: 8 });
     } while (!creation.over);
   })();
   await createAll(client, externalIds, port);
   creation.over = true;
-  await passes;
+  await reconciling;
   await handled();
   const runs = await own.redis.hgetall(`runs:${run}`);
   expect(Object.keys(runs)).toHaveLength(300);

@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { pause, setDeadline } from '../../src/lib/deadline.js';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { pause, setBackgroundTimer, setDeadline, waitForSockets } from '../../src/lib/deadline.js';
 import { blockEventLoop } from '../support/helpers/block.js';
 import { fakeClock, noteTimers } from '../core/support.js';
 
@@ -69,6 +69,22 @@ test('the time that a deadline has more begins when the event loop is free again
   blockEventLoop(200);
   await vi.waitUntil(() => onDue.mock.calls.length > 0, { interval: 1 });
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(249);
+});
+
+// A receiver on such a host: test/hosts/workers.test.ts, once a week.
+test('as on the web, a timer may be a number, and there may be no `setImmediate`', async () => {
+  const { setTimeout: setNodeTimeout } = globalThis;
+  vi.stubGlobal('setTimeout', (call: () => void, ms?: number) => Number(setNodeTimeout(call, ms)));
+  vi.stubGlobal('setImmediate', undefined);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const due: string[] = [];
+  clearTimeout(setBackgroundTimer(() => due.push('a background timer that was cleared'), 1));
+  setDeadline(1, () => due.push('a deadline that was cancelled'))();
+  setBackgroundTimer(() => due.push('a background timer'), 20);
+  setDeadline(60, () => due.push('a deadline'));
+  await waitForSockets();
+  await vi.waitUntil(() => due.length === 2);
+  expect(due).toEqual(['a background timer', 'a deadline']);
 });
 
 /** Counts the timers that keep the process alive. */

@@ -9,7 +9,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { metrics } from '../../src/metrics/table.js';
 import { receiverOf } from '../core/support.js';
-import { publishPass } from './support.js';
+import { publishRun } from './support.js';
 import { outcomes } from '../../src/core/outcomes.js';
 
 const all = Object.values(metrics);
@@ -56,11 +56,11 @@ describe('an OpenTelemetry meter', () => {
     expect(await points('transfer_callbacks.overlaps')).toEqual([{ attributes: {}, value: 0 }]);
   });
 
-  test('gets all metrics from receivers and passes, with the units and names of the table', async () => {
+  test('gets all metrics from receivers and runs, with the units and names of the table', async () => {
     const { collect, points } = startMeter();
     const callback = transferSucceeded();
     await receiverOf().receive(callback, { source: 'http' });
-    publishPass({ pending: 2 }, new Date(5_000));
+    publishRun({ pending: 2 }, new Date(5_000));
     const exported = (await collect()).map(({ descriptor: { name, unit, description } }) => ({
       name,
       unit,
@@ -93,8 +93,8 @@ describe('an OpenTelemetry meter', () => {
 
   test('exports no oldest open transfer once none is open', async () => {
     const { points } = startMeter();
-    publishPass({ pending: 1 }, new Date(5_000));
-    publishPass({ processed: 1 });
+    publishRun({ pending: 1 }, new Date(5_000));
+    publishRun({ processed: 1 });
     expect(await points('transfer_callbacks.oldest_open_transfer.timestamp')).toEqual([]);
     expect(await points('transfer_callbacks.open_transfers')).toEqual([{ attributes: {}, value: 0 }]);
   });

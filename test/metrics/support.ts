@@ -31,7 +31,7 @@ export function registerMetrics(): { registry: Registry; stop: () => void; serie
   return { registry, stop, series: () => readSeries(registry) };
 }
 
-export interface Pass {
+export interface Run {
   readonly processed?: number;
   readonly duplicate?: number;
   readonly pending?: number;
@@ -40,8 +40,8 @@ export interface Pass {
   readonly stopped?: string;
 }
 
-/** Publishes the end of a reconciliation pass, as `reconcileTransfers` does. */
-export function publishPass(pass: Pass, oldestOpenAt?: Date): void {
-  const report = { processed: 0, duplicate: 0, pending: 0, unknown: 0, failed: 0, stopped: undefined, ...pass };
+/** Publishes the end of a reconciliation run, as `reconcileTransfers` does. */
+export function publishRun(run: Run, oldestOpenAt?: Date): void {
+  const report = { processed: 0, duplicate: 0, pending: 0, unknown: 0, failed: 0, stopped: undefined, ...run };
   channel('transfer-callbacks:reconciled').publish({ report, durationMs: 5, oldestOpenAt });
 }

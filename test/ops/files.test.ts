@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { outcomes } from '../../src/core/outcomes.js';
 import { metrics } from '../../src/metrics/table.js';
 import { receiverOf } from '../core/support.js';
-import { publishPass, registerMetrics } from '../metrics/support.js';
+import { publishRun, registerMetrics } from '../metrics/support.js';
 
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 const alerts = read('ops/alerts.yml');
@@ -20,7 +20,7 @@ const headings = [...runbook.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ''])
 async function printedNames(): Promise<Set<string>> {
   const { series } = registerMetrics();
   await receiverOf().receive({}, { source: 'http' });
-  publishPass({ pending: 1 }, new Date());
+  publishRun({ pending: 1 }, new Date());
   return new Set([...(await series()).keys()].map((text) => text.replace(/\{.*/, '')));
 }
 

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { Redis } from 'ioredis';
-import { pgStore, redisStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { pgStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { findCli } from '../support/servers/redis-programs.js';
-import { startRedis } from '../support/servers/redis.js';
+import { connectForTest, startRedisForTest } from '../support/servers/redis-for-file.js';
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 const [, sql = ''] = /^```sql\n(.*?)^```$/ms.exec(runbook) ?? [];
@@ -29,10 +29,8 @@ test('the SQL of the runbook finds what is running, and the row of a callback af
   const { id, externalId } = callback.data;
   const query = async (text: string) =>
     (await pool.query<object>(text.replaceAll(exampleId, id).replaceAll('payout-8841', externalId))).rows;
-  const receiver = transferCallbackReceiver({
+  const receiver = receiverOf({
     store,
-    logger: false,
-    onFailed: () => undefined,
     onSuccess: async (_callback, { tx }) => {
       const { rows } = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
       expect(await query(claimsSql)).toMatchObject([{ pid: rows[0]?.pid }]);
@@ -46,12 +44,7 @@ test('the SQL of the runbook finds what is running, and the row of a callback af
 });
 
 test('redis-cli shows the record of a callback and the keys that are held, as in the runbook', async () => {
-  const redis = await startRedis();
-  const client = new Redis(redis.url);
-  onTestFinished(async () => {
-    client.disconnect();
-    await redis.stop();
-  });
+  const redis = await startRedisForTest();
   const cli = await findCli();
   const runInShell = async (command: string): Promise<string> => {
     const line = command.replaceAll('redis-cli', `'${cli}' -p ${redis.port}`);
@@ -59,10 +52,8 @@ test('redis-cli shows the record of a callback and the keys that are held, as in
   };
   const [before, held] = [transferSucceeded(), transferSucceeded()];
   const whileHeld: string[] = [];
-  const receiver = transferCallbackReceiver({
-    store: redisStore(client),
-    logger: false,
-    onFailed: () => undefined,
+  const receiver = receiverOf({
+    store: redisStore(connectForTest(redis.port)),
     onSuccess: async ({ data }, { delivery }) => {
       if (data.id !== held.data.id) return;
       whileHeld.push(await runInShell(holdersCommand), `transfer-callbacks:${data.id} claimed ${delivery}\n`);

@@ -134,17 +134,17 @@ describe('the tarball', () => {
   });
 });
 
-/** Bundles this code as apps do. Returns the size of the bundle in bytes, and the files that are in it. */
-async function bundle(contents: string, external: string[]): Promise<{ size: number; bundled: string[] }> {
+/** Bundles this code as apps do. Returns the size of the bundle in bytes, the files in it, and the modules that it imports. */
+async function bundle(contents: string, external = ['express', 'zod']) {
   const { outputFiles, metafile } = await build({
     stdin: { contents, resolveDir: repository },
     ...{ bundle: true, minify: true, write: false, metafile: true },
     ...{ format: 'esm', platform: 'node', target: 'node20', external },
   });
-  const bundled = Object.values(metafile.outputs).flatMap(({ inputs }) =>
-    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
-  );
-  return { size: outputFiles[0]?.contents.length ?? Infinity, bundled };
+  const [output] = Object.values(metafile.outputs);
+  const files = Object.entries(output?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0);
+  const imports = (output?.imports ?? []).map(({ path }) => path).sort();
+  return { size: outputFiles[0]?.contents.length ?? Infinity, bundled: files.map(([path]) => path), imports };
 }
 
 /** What an app bundles. Express and zod are the app's own. */
@@ -153,7 +153,7 @@ test.each([
   ['redis', 60_700],
 ])('the minified bundle of the router and the %s store is small, and has no other store', async (store, limitBytes) => {
   const contents = `export { ${store}Store, transferCallbackRouter } from './src/index.js';`;
-  const { size, bundled } = await bundle(contents, ['express', 'zod']);
+  const { size, bundled } = await bundle(contents);
   expect(size, `The bundle has ${size} bytes.`).toBeLessThan(limitBytes);
   const stores = bundled.filter((path) => path.startsWith('src/stores/'));
   expect(stores.filter((path) => !path.startsWith(`src/stores/${store}`))).toEqual([]);
@@ -168,6 +168,19 @@ test('the minified bundle of the whole web entry, with zod, is small and has no 
   expect(size, `The bundle has ${size} bytes.`).toBeLessThan(210_900);
   const languages = bundled.filter((path) => path.includes('/locales/')).map((path) => path.replace(/.*\//, ''));
   expect(languages).toEqual(['en.js']);
+});
+
+test('a bundle of `defineService` alone has no verifier, imports nothing, and has at most 22 500 bytes', async () => {
+  const { size, bundled, imports } = await bundle("export { defineService } from './src/client.js';");
+  expect(imports).toEqual([]);
+  expect(bundled.filter((path) => path.startsWith('src/http/'))).toEqual([]);
+  expect(size, `The bundle has ${size} bytes.`).toBeLessThanOrEqual(22_500);
+});
+
+test('with `hmacSignature` a bundle of a definition imports node:crypto alone, and no other verifier', async () => {
+  const { bundled, imports } = await bundle("export { defineService, hmacSignature } from './src/client.js';");
+  expect(imports).toEqual(['node:crypto']);
+  expect(bundled.filter((path) => /allow-list|message-signature|public-key/.test(path))).toEqual([]);
 });
 
 describe('a project without Express', () => {

@@ -16,7 +16,7 @@ export const promises = {
   inProgress: '`in_progress` only after the whole wait.',
   inTime: 'Every delivery ends, and in time.',
   once: 'The handler succeeds twice only after a crash or a lapsed lease.',
-  givenBackOnce: 'Money is given back twice only after a crash or a lapsed lease.',
+  givenBackOnce: 'A payout is refunded twice only after a crash or a lapsed lease.',
   reported: 'A second success is reported as overlapped.',
   lastAttempt: 'No last attempt is wasted.',
   noRejection: 'No rejection is left unhandled.',

@@ -3,13 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { expect, test, vi } from 'vitest';
-import type { Claim } from 'transfer-callbacks';
 import { later } from '../core/support.js';
-import { claimFree, request } from '../stores/support.js';
+import { claimFree, request, settles } from '../stores/support.js';
 import { databases } from './databases.js';
 import { describeDatabases } from './describe-databases.js';
-import { makeStore } from './factories.js';
-import { libraries } from './libraries.js';
+import { librariesOn } from './libraries.js';
 
 const ignore = (): void => undefined;
 
@@ -28,39 +26,11 @@ JOIN information_schema.innodb_trx ON trx_id = BLOCKING_ENGINE_TRANSACTION_ID WH
 JOIN information_schema.innodb_trx ON trx_id = blocking_trx_id WHERE trx_mysql_thread_id = CONNECTION_ID()`,
 };
 
-/** Resolves with whether a claim was handled. */
-function settles(claim: Claim<unknown>): Promise<boolean> {
-  return claim.settle().then(
-    () => true,
-    () => false,
-  );
-}
-
 const transactional = databases.filter(({ dialect }) => dialect !== 'sqlite');
 describeDatabases(transactional, ({ name, dialect }, server) => {
-  for (const library of libraries) {
-    const open = library.open[dialect];
-    if (open === undefined) continue;
-
-    /** Opens the library with a store, and how to write through it. */
-    const prepare = async (onTestFinished: (end: () => void) => void, connections = 2) => {
-      const opened = await open(server.url, connections);
-      onTestFinished(() => void opened.close());
-      const store = makeStore(library, opened.client, dialect);
-      await store.migrate();
-      const transaction = opened.transaction ?? expect.fail('no transaction');
-      /** Expects that the next delivery handles the callback, and that it is written once in the end. */
-      const expectNext = async (id: string): Promise<void> => {
-        const next = await claimFree(store, { token: 'the next' }, id);
-        await transaction.write(next.tx, id);
-        await next.settle();
-        expect(await transaction.count(id)).toBe(1);
-      };
-      return { ...opened, store, transaction, expectNext };
-    };
-
+  for (const { name: library, prepare } of librariesOn(dialect, server)) {
     test.concurrent(
-      `what a nested transaction of a failed handler of ${library.name} would write later is not written`,
+      `what a nested transaction of a failed handler of ${library} would write later is not written`,
       async ({ expect, onTestFinished }) => {
         const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
         if (nest === undefined) return;
@@ -85,7 +55,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
     );
 
     test.concurrent(
-      `nothing is kept of a failed handler of ${library.name} that still writes row after row`,
+      `nothing is kept of a failed handler of ${library} that still writes row after row`,
       async ({ expect, onTestFinished }) => {
         const { repeats = {}, store, transaction, expectNext } = await prepare(onTestFinished);
         for (const [way, repeat] of Object.entries(repeats)) {
@@ -106,7 +76,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
     );
 
     test.concurrent(
-      `a nested transaction that a handler of ${library.name} has left running, and that fails, is undone, and the handler is handled`,
+      `a nested transaction that a handler of ${library} has left running, and that fails, is undone, and the handler is handled`,
       async ({ expect, onTestFinished }) => {
         const { nest, store, transaction } = await prepare(onTestFinished);
         if (nest === undefined) return;
@@ -129,7 +99,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
     );
 
     test.concurrent(
-      `a handler of ${library.name} whose nested transaction lasts three times storeTimeoutMs is rolled back`,
+      `a handler of ${library} whose nested transaction lasts three times storeTimeoutMs is rolled back`,
       async ({ expect, onTestFinished }) => {
         const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
         if (nest === undefined) return;
@@ -157,9 +127,9 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
     );
 
     // Prisma 6 itself keeps the connection of a COMMIT that was refused.
-    if (dialect === 'postgres' && library.name !== 'Prisma 6') {
+    if (dialect === 'postgres' && library !== 'Prisma 6') {
       test.concurrent(
-        `a COMMIT of ${library.name} that is refused fails its delivery, and hinders none that waits for the connection`,
+        `a COMMIT of ${library} that is refused fails its delivery, and hinders none that waits for the connection`,
         async ({ expect, onTestFinished }) => {
           const { store, transaction } = await prepare(onTestFinished, 1);
           const [id, next] = [`refused ${randomUUID()}`, randomUUID()];
@@ -177,7 +147,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
 
     // With the default settings of MariaDB 11.8 a transaction that has read may change no row that was changed since.
     test.concurrent(
-      `a handler of ${library.name} that reads, and goes on for two renewals of its lease, is handled`,
+      `a handler of ${library} that reads, and goes on for two renewals of its lease, is handled`,
       async ({ expect, onTestFinished }) => {
         const { store, transaction } = await prepare(onTestFinished);
         const id = randomUUID();
@@ -195,7 +165,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
 
     if (dialect === 'mysql') {
       test.concurrent(
-        `a handler of ${library.name} is rolled back if what it has left running is the victim of a deadlock`,
+        `a handler of ${library} is rolled back if what it has left running is the victim of a deadlock`,
         async ({ expect, onTestFinished }) => {
           const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
           if (nest === undefined) return;
@@ -230,39 +200,10 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
           await expectNext(id);
         },
       );
-
-      test.concurrent(
-        `the writes of a handler of ${library.name} after a deadlock that it has swallowed are not kept`,
-        async ({ expect, onTestFinished }) => {
-          const { store, transaction } = await prepare(onTestFinished);
-          const lock = async (tx: unknown, name: string): Promise<unknown> => transaction.lock?.(tx, name);
-          const names = [randomUUID(), randomUUID()] as const;
-          const handlers = await Promise.all(
-            [names, names.toReversed()].map(async ([first = '', second = '']) => {
-              const claim = await claimFree(store, {}, second);
-              await lock(claim.tx, first);
-              return { claim, id: second };
-            }),
-          );
-          const written = await Promise.all(
-            handlers.map(async ({ claim, id }) => {
-              const isVictim = await lock(claim.tx, id).then(
-                () => false,
-                () => true,
-              );
-              if (isVictim) await Promise.resolve(transaction.write(claim.tx, id)).catch(ignore);
-              else await claim.release();
-              expect(await settles(claim)).toBe(false);
-              return isVictim ? [await transaction.count(id)] : [];
-            }),
-          );
-          expect(written.flat()).toEqual([0]);
-        },
-      );
     }
 
     test.concurrent(
-      `a handler of ${library.name} that ends its transaction by its library is handled with its write, or not at all`,
+      `a handler of ${library} that ends its transaction by its library is handled with its write, or not at all`,
       async ({ expect, onTestFinished }) => {
         const { ends = {}, store, transaction, expectNext } = await prepare(onTestFinished);
         for (const [way, end] of Object.entries(ends)) {
@@ -297,13 +238,9 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
     const admin = await createConnection(server.url);
     onTestFinished(() => admin.end());
     const select = async (sql: string): Promise<unknown> => (await admin.query<RowDataPacket[]>(sql))[0];
-    for (const library of libraries) {
-      const opened = await library.open[dialect]?.(server.url, 2);
-      if (opened === undefined) continue;
-      const store = makeStore(library, opened.client, dialect);
-      await store.migrate();
-      const transaction = opened.transaction ?? expect.fail('no transaction');
-      for (const end of [ignore, ...Object.values(opened.ends ?? {})]) {
+    for (const { name: library, prepare } of librariesOn(dialect, server)) {
+      const { store, transaction, ends = {} } = await prepare(onTestFinished);
+      for (const end of [ignore, ...Object.values(ends)]) {
         for (const finish of ['settle', 'release'] as const) {
           const claim = await claimFree(store, {}, randomUUID());
           await transaction.write(claim.tx, randomUUID());
@@ -312,13 +249,12 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
         }
       }
       await vi.waitFor(async () => {
-        expect([library.name, await select(sessions), await select(locks)]).toEqual([
-          library.name,
+        expect([library, await select(sessions), await select(locks)]).toEqual([
+          library,
           [{ autocommit: 'ON', isOwnTimeout: 1 }],
           [{ locks: 0, transactions: 0 }],
         ]);
       });
-      await opened.close();
     }
   });
 });

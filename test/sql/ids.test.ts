@@ -1,11 +1,11 @@
 import { Client } from 'pg';
-import { transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { databases } from './databases.js';
 import { describeDatabases } from './describe-databases.js';
 import { makeStore } from './factories.js';
-import { libraries } from './libraries.js';
+import { libraries, librariesOn } from './libraries.js';
 
 /**
  * What settings, collations, charsets, placeholders and comments may change, and what two ids may have in common. The
@@ -19,25 +19,16 @@ const awkward = [
   ...['constructor'],
 ];
 
-const onSuccess = (): void => undefined;
-const onFailed = (): void => undefined;
-
 describeDatabases(databases, ({ dialect }, server) => {
-  for (const library of libraries) {
-    const open = library.open[dialect];
-    if (open === undefined) continue;
-    test(`with ${library.name} each id is the id of one callback, whatever characters it has`, async () => {
-      const { client, close } = await open(server.url, 4);
-      const store = makeStore(library, client, dialect);
-      await store.migrate();
+  for (const { name, prepare } of librariesOn(dialect, server)) {
+    test(`with ${name} each id is the id of one callback, whatever characters it has`, async ({ onTestFinished }) => {
+      const { store } = await prepare(onTestFinished, 4);
       const handled: string[] = [];
-      const receiver = transferCallbackReceiver({
+      const receiver = receiverOf({
         store,
-        logger: false,
         onSuccess: ({ data }) => void handled.push(data.id),
-        onFailed,
       });
-      const ids = awkward.map((id) => `${id}${library.name}`);
+      const ids = awkward.map((id) => `${id}${name}`);
       const outcomes: string[][] = [];
       for (const id of ids) {
         const callback = transferSucceeded({ id, externalId: `for ${id}` });
@@ -46,8 +37,6 @@ describeDatabases(databases, ({ dialect }, server) => {
         for (const given of [callback, callback, other]) each.push((await receiver.receive(given)).outcome);
         outcomes.push([id, ...each]);
       }
-      await receiver.close();
-      await close();
       expect(outcomes).toEqual(ids.map((id) => [id, 'processed', 'duplicate', 'conflict']));
       expect(handled).toEqual(ids);
     });
@@ -69,7 +58,7 @@ test.each(databases.filter(({ dialect }) => dialect === 'postgres'))(
       const store = makeStore({ name }, opened.client, 'postgres', { table });
       await store.migrate();
       await admin.query(`ALTER TABLE ${table} ALTER id TYPE text COLLATE ignoring`);
-      const receiver = transferCallbackReceiver({ store, logger: false, inFlightWaitMs: 0, onSuccess, onFailed });
+      const receiver = receiverOf({ store, inFlightWaitMs: 0 });
       const [small, large] = [transferSucceeded({ id: 'payout a' }), transferSucceeded({ id: 'payout A' })];
       const received: string[] = [];
       for (const callback of [small, large, small]) received.push((await receiver.receive(callback)).outcome);

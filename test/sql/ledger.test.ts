@@ -2,8 +2,8 @@ import { prismaStore } from 'transfer-callbacks';
 import { afterEach, expect, test } from 'vitest';
 import { forkApp } from '../support/programs/child.js';
 import { keepLedger } from '../support/programs/ledger.js';
+import type { AppOptions } from './app.js';
 import { databases, type Started } from './databases.js';
-import type { LedgerOptions } from './ledger-app.js';
 import { prisma7 } from './prisma.js';
 
 let server: Started | undefined;
@@ -22,7 +22,8 @@ test.each([
     await store.migrate();
     await keepLedger({
       count,
-      fork: (port) => forkApp('../../sql/ledger-app.ts', { dialect, url, port } satisfies LedgerOptions),
+      fork: (port) =>
+        forkApp('../../sql/app.ts', { reverses: false, library: 'Prisma 7', dialect, url, port } satisfies AppOptions),
       async restart() {
         await kill?.();
         await restart?.();

@@ -1,4 +1,8 @@
+import { expect } from 'vitest';
+import { claimFree } from '../stores/support.js';
+import type { Dialect, Started } from './databases.js';
 import { drivers } from './drivers.js';
+import { makeStore } from './factories.js';
 import type { Library } from './opened.js';
 import { sequelize, typeorm } from './orms.js';
 import { prisma6, prisma7 } from './prisma.js';
@@ -15,3 +19,35 @@ export const libraries: readonly Library[] = [
   typeorm,
   sequelize,
 ];
+
+type OnTestFinished = (end: () => Promise<void>) => void;
+
+/** Returns the libraries that reach a database. `prepare` opens one for a test, with a store that has migrated. */
+export function librariesOn(dialect: Dialect, server: Pick<Started, 'url'>) {
+  return libraries.flatMap(({ name, open: { [dialect]: open } }) => {
+    if (open === undefined) return [];
+    const prepare = async (onTestFinished: OnTestFinished, max = 2, url = server.url) => {
+      const opened = await open(url, max);
+      onTestFinished(async () => {
+        await opened.close();
+      });
+      const store = makeStore({ name }, opened.client, dialect);
+      await store.migrate();
+      // On SQLite there is no transaction, and no test asks for it.
+      const { transaction } = opened as Required<typeof opened>;
+      /** Expects that the next delivery handles a callback, and that it is written once in the end. */
+      const expectNext = async (id: string): Promise<void> => {
+        const next = await claimFree(store, { token: 'the next' }, id);
+        await transaction.write(next.tx, id);
+        await next.settle();
+        expect(await transaction.count(id)).toBe(1);
+      };
+      return { ...opened, store, transaction, expectNext };
+    };
+    return [{ name, open, prepare }];
+  });
+}
+
+export function findLibrary(name: string): Library {
+  return libraries.find((each) => each.name === name) ?? expect.fail(`There is no ${name}.`);
+}

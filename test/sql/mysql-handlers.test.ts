@@ -1,12 +1,11 @@
 // What ends or commits the transaction of a handler in MySQL and MariaDB. A deadlock: handlers.test.ts.
 import { randomUUID } from 'node:crypto';
 import { createConnection, type Connection } from 'mysql2/promise';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, test, type TestContext } from 'vitest';
 import { claimFree } from '../stores/support.js';
 import { databases, type Started } from './databases.js';
 import { describeDatabases } from './describe-databases.js';
-import { makeStore } from './factories.js';
-import { libraries } from './libraries.js';
+import { librariesOn } from './libraries.js';
 
 const ignore = (): void => undefined;
 
@@ -60,41 +59,31 @@ describeDatabases(ofMySql, ({ name, start }, server) => {
     return () => strict.stop();
   });
 
-  for (const library of libraries) {
-    const open = library.open.mysql;
-    if (open === undefined) continue;
-
+  for (const { name: library, prepare } of librariesOn('mysql', server)) {
     /** Claims a callback, and writes. The rival is another connection. */
-    const begin = async ({ url }: { url: string }, onTestFinished: (end: () => void) => void) => {
+    const begin = async ({ url }: { url: string }, onTestFinished: TestContext['onTestFinished']) => {
       const rival = await createConnection(url);
-      const opened = await open(url, 2);
       onTestFinished(() => {
         rival.destroy();
-        void opened.close();
       });
-      const store = makeStore(library, opened.client, 'mysql');
-      await store.migrate();
-      const transaction = opened.transaction ?? expect.fail('no transaction');
+      const { store, transaction } = await prepare(onTestFinished, 2, url);
       const id = randomUUID();
       const claim = await claimFree(store, {}, id);
       await transaction.write(claim.tx, id);
       const row = randomUUID();
-      const send = async (sql: string): Promise<unknown> => transaction.send(claim.tx, sql);
       return {
-        rival,
-        row,
-        send,
+        ...{ rival, row, claim },
+        send: async (sql: string): Promise<unknown> => transaction.send(claim.tx, sql),
         insert: async () => transaction.lock?.(claim.tx, row),
         /** Writes once more, as a handler does that has swallowed an error. */
         goOn: async (): Promise<unknown> => transaction.write(claim.tx, id),
-        claim,
         count: () => transaction.count(id),
       };
     };
 
     for (const ending of endings.filter(({ only = name }) => only === name)) {
       test.concurrent(
-        `the writes of a handler of ${library.name} after ${ending.title} has ended its transaction are not kept`,
+        `the writes of a handler of ${library} after ${ending.title} has ended its transaction are not kept`,
         async ({ expect, onTestFinished }) => {
           const { claim, count, goOn, ...meeting } = await begin(strict, onTestFinished);
           await expect(ending.meet(meeting)).rejects.toThrow();
@@ -106,7 +95,7 @@ describeDatabases(ofMySql, ({ name, start }, server) => {
     }
 
     test.concurrent(
-      `a handler of ${library.name} that goes on after a lock wait timeout, which by default ends no transaction, is handled`,
+      `a handler of ${library} that goes on after a lock wait timeout, which by default ends no transaction, is handled`,
       async ({ expect, onTestFinished }) => {
         const { claim, count, goOn, ...meeting } = await begin(server, onTestFinished);
         await expect(waitInVain(meeting)).rejects.toThrow();
@@ -117,13 +106,13 @@ describeDatabases(ofMySql, ({ name, start }, server) => {
     );
 
     test.concurrent(
-      `LOCK TABLES in a handler of ${library.name} is refused if \`tx\` sees it, and undone if it does not`,
+      `LOCK TABLES in a handler of ${library} is refused if \`tx\` sees it, and undone if it does not`,
       async ({ expect, onTestFinished }) => {
         const { claim, count, rival, send } = await begin(server, onTestFinished);
         const table = `alone_${randomUUID().slice(0, 8)}`;
         await rival.query(`CREATE TABLE ${table} (name varchar(9))`);
         // What stores.md says: Sequelize sends it past `tx`.
-        const texts = library.name === 'Sequelize' ? [] : [`LOCK TABLES ${table} WRITE`, `\nlock table ${table} read`];
+        const texts = library === 'Sequelize' ? [] : [`LOCK TABLES ${table} WRITE`, `\nlock table ${table} read`];
         for (const text of texts) {
           await expect(send(text)).rejects.toThrow('it would commit what was written so far');
         }

@@ -1,25 +1,17 @@
 // Plugins, transformers and mappers of the app, which change what its queries return.
-import { fileURLToPath } from 'node:url';
-import createKnex, { type Knex } from 'knex';
-import { CamelCasePlugin, Kysely, MysqlDialect, ParseJSONResultsPlugin, PostgresDialect, SqliteDialect } from 'kysely';
-import { createPool } from 'mysql2';
+import createKnex from 'knex';
+import { CamelCasePlugin, ParseJSONResultsPlugin, type Kysely } from 'kysely';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import { Sequelize } from 'sequelize';
-import {
-  knexStore,
-  kyselyStore,
-  pgStore,
-  postgresJsStore,
-  sequelizeStore,
-  transferCallbackReceiver,
-  type SqlStore,
-} from 'transfer-callbacks';
+import { knexStore, kyselyStore, pgStore, postgresJsStore, sequelizeStore, type SqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
-import { databases, openFile, type Dialect } from './databases.js';
+import { databases, type Dialect } from './databases.js';
 import { describeDatabases } from './describe-databases.js';
+import { knexConfigs, kysely } from './query-builders.js';
 
 type Made = readonly [store: SqlStore<unknown>, close: () => unknown];
 type Row = Readonly<Record<string, unknown>>;
@@ -44,27 +36,13 @@ const parseJson = (value: unknown): unknown => {
   }
 };
 
-function openKysely(dialect: Dialect, url: string, plugin: object): Made {
-  const make = {
-    postgres: () => new PostgresDialect({ pool: new Pool({ connectionString: url }) }),
-    mysql: () => new MysqlDialect({ pool: createPool({ uri: url }) }),
-    sqlite: () => new SqliteDialect({ database: openFile(url) }),
-  };
-  const db = new Kysely<object>({ dialect: make[dialect](), plugins: [plugin as CamelCasePlugin] });
-  return [kyselyStore(db, { dialect }), () => db.destroy()];
+async function openKysely(dialect: Dialect, url: string, plugin: object): Promise<Made> {
+  const { client, close } = (await kysely.open[dialect]?.(url, 2)) ?? expect.fail(dialect);
+  return [kyselyStore((client as Kysely<object>).withPlugin(plugin as CamelCasePlugin), { dialect }), close];
 }
 
 function openKnex(dialect: Dialect, url: string, postProcessResponse: (result: unknown) => unknown): Made {
-  const configs: Record<Dialect, Knex.Config> = {
-    postgres: { client: 'pg', connection: url },
-    mysql: { client: 'mysql2', connection: url },
-    sqlite: {
-      client: 'better-sqlite3',
-      connection: dialect === 'sqlite' ? fileURLToPath(url) : '',
-      useNullAsDefault: true,
-    },
-  };
-  const knex = createKnex({ ...configs[dialect], pool: { min: 0, max: 2 }, postProcessResponse });
+  const knex = createKnex({ ...knexConfigs[dialect](url, 2), postProcessResponse });
   return [knexStore(knex, { dialect }), () => knex.destroy()];
 }
 
@@ -84,23 +62,9 @@ function openPostgresJs(url: string, transform: object): Made {
   return [postgresJsStore(sql), () => sql.end()];
 }
 
-/** What becomes of a callback and its copy, and what is read of it. */
-async function deliver([store]: Made) {
-  await store.migrate();
-  const receiver = transferCallbackReceiver({
-    ...{ store, onSuccess: () => undefined, onFailed: () => undefined, logger: false },
-  });
-  const callback = transferSucceeded();
-  const outcomes = [await receiver.receive(callback), await receiver.receive(callback)].map(({ outcome }) => outcome);
-  const { state } = await receiver.inspect(callback.data.id);
-  return { outcomes, state, checked: await receiver.check() };
-}
-
-const works = { outcomes: ['processed', 'duplicate'], state: 'handled', checked: { ok: true } };
-
 const tried = databases.filter(({ name }) => ['PostgreSQL 18', 'MariaDB', 'SQLite'].includes(name));
 describeDatabases(tried, ({ name, dialect }, server) => {
-  const ways: readonly (readonly [what: string, open: () => Made])[] = [
+  const ways: readonly (readonly [what: string, open: () => Made | Promise<Made>])[] = [
     ['the plugin of Kysely that parses JSON', () => openKysely(dialect, server.url, new ParseJSONResultsPlugin())],
     ['the plugin of Kysely for camel case', () => openKysely(dialect, server.url, new CamelCasePlugin())],
     ['mappers of Objection', () => openKnex(dialect, server.url, ofObjection)],
@@ -118,12 +82,19 @@ describeDatabases(tried, ({ name, dialect }, server) => {
       : [['the `postProcessResponse` of the pages of Knex', () => openKnex(dialect, server.url, ofTheDocs)] as const]),
   ];
   test.each(ways)('a copy is a duplicate behind %s', async (_what, open) => {
-    const made = open();
-    expect(await deliver(made)).toMatchObject(works);
-    await made[1]();
+    const [store, close] = await open();
+    onTestFinished(async () => {
+      await close();
+    });
+    await store.migrate();
+    const receiver = receiverOf({ store });
+    const callback = transferSucceeded();
+    for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
+    expect(await receiver.inspect(callback.data.id)).toMatchObject({ state: 'handled' });
+    expect(await receiver.check()).toMatchObject({ ok: true });
   });
 
-  const refused: readonly (readonly [named: string, open: () => Made])[] = [
+  const refused: readonly (readonly [named: string, open: () => Made | Promise<Made>])[] = [
     ...(name === 'MariaDB'
       ? [['`postProcessResponse` of Knex', () => openKnex(dialect, server.url, ofTheDocs)] as const]
       : []),
@@ -132,14 +103,15 @@ describeDatabases(tried, ({ name, dialect }, server) => {
       : []),
   ];
   test.runIf(refused.length > 0).each(refused)('check names %s', async (named, open) => {
-    const made = open();
-    await made[0].migrate();
-    const handlers = { onSuccess: () => undefined, onFailed: () => undefined };
-    const receiver = transferCallbackReceiver({ store: made[0], ...handlers, logger: false });
+    const [store, close] = await open();
+    onTestFinished(async () => {
+      await close();
+    });
+    await store.migrate();
+    const receiver = receiverOf({ store });
     expect(await receiver.check()).toMatchObject({
       ok: false,
       error: { code: 'STORE_REPLY_UNEXPECTED', message: containing(`got others: ${named} changes them`) },
     });
-    await made[1]();
   });
 });

@@ -4,11 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { Client, type Pool } from 'pg';
-import { drizzleStore, postgresJsStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { drizzleStore, postgresJsStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres, { type TransactionSql } from 'postgres';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import type { Sql } from 'postgres';
@@ -81,9 +82,8 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
         await store.migrate();
         for (let round = 0; round < 3; round += 1) {
           let attempts = 0;
-          const receiver = transferCallbackReceiver({
+          const receiver = receiverOf({
             store: store as ReturnType<typeof postgresJsStore>,
-            logger: false,
             async onSuccess({ data }, { tx, signal }) {
               attempts += 1;
               await send(tx, `INSERT INTO written VALUES ('${data.id}')`);
@@ -91,7 +91,6 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
               if (text === undefined) await once(signal, 'abort');
               if (cut === 'the ROLLBACK') throw new Error('the handler fails');
             },
-            onFailed: () => undefined,
           });
           const callback = transferSucceeded();
           if (text !== undefined) proxy.lose('request', text);
@@ -117,9 +116,8 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
     const store = makeStore(sql, {});
     await store.migrate();
     let own: ReturnType<typeof runOwn> | undefined;
-    const receiver = transferCallbackReceiver({
+    const receiver = receiverOf({
       store: store as ReturnType<typeof postgresJsStore>,
-      logger: false,
       async onSuccess({ data }, { tx }) {
         // The two read what the other one writes.
         await rival.query('BEGIN ISOLATION LEVEL SERIALIZABLE');
@@ -131,7 +129,6 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
         // It waits for the connection.
         own = runOwn(sql);
       },
-      onFailed: () => undefined,
     });
     const callback = transferSucceeded();
     expect((await receiver.receive(callback)).outcome).toBe('processed');

@@ -1,9 +1,10 @@
 // Clients of Prisma that an app has extended before it gives them to the store.
 import { PrismaPg } from '@prisma/adapter-pg';
 import { PrismaClient, Prisma } from 'prisma-postgresql';
-import { prismaStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { prismaStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
 import { databases, type Started } from './databases.js';
 
@@ -91,7 +92,7 @@ const readReplica = Prisma.defineExtension((client) =>
 
 /** What becomes of a callback whose handler writes through `tx`, and of its copy, and what `check` finds. */
 async function deliver(client: unknown) {
-  const receiver = transferCallbackReceiver({
+  const receiver = receiverOf({
     store: prismaStore(client as Client, { dialect: 'postgres' }),
     async onSuccess({ data }, { tx }) {
       await tx.written.create({ data: { name: data.id } });
@@ -100,8 +101,6 @@ async function deliver(client: unknown) {
         .upsert({ where: { name: 'a' }, update: { name: 'b' }, create: { name: 'c'.repeat(300) } })
         .catch(() => undefined);
     },
-    onFailed: () => undefined,
-    logger: false,
   });
   const callback = transferSucceeded();
   const delivered = [await receiver.receive(callback), await receiver.receive(callback)];

@@ -131,15 +131,20 @@ function openKysely(dialect: Dialect): Opened<Kysely<Rows>, Transaction<Rows>> {
   };
 }
 
+export const knexConfigs = {
+  postgres: (url: string, max: number): Knex.Config => ({ client: 'pg', connection: url, pool: { min: 0, max } }),
+  mysql: (url: string, max: number): Knex.Config => ({ client: 'mysql2', connection: url, pool: { min: 0, max } }),
+  sqlite: (url: string): Knex.Config => ({
+    ...{ client: 'better-sqlite3', connection: fileURLToPath(url), useNullAsDefault: true },
+  }),
+};
+
 export const knex: Library = {
   name: 'Knex',
   open: {
-    postgres: (url, max) => openKnex({ client: 'pg', connection: url, pool: { min: 0, max } }),
-    mysql: (url, max) => openKnex({ client: 'mysql2', connection: url, pool: { min: 0, max } }),
-    sqlite: (url) =>
-      withoutTransaction(
-        openKnex({ client: 'better-sqlite3', connection: fileURLToPath(url), useNullAsDefault: true }),
-      ),
+    postgres: (url, max) => openKnex(knexConfigs.postgres(url, max)),
+    mysql: (url, max) => openKnex(knexConfigs.mysql(url, max)),
+    sqlite: (url) => withoutTransaction(openKnex(knexConfigs.sqlite(url))),
   },
 };
 

@@ -1,11 +1,11 @@
 // With RACE_TRANSFERS=400 and `--reporter=default` the counts of each race are printed.
 import { Pool } from 'pg';
 import { createConnection } from 'mysql2/promise';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { raceInProcess, successOf, transfersOr } from '../support/helpers/reversal-race.js';
-import { databases, type Started } from './databases.js';
-import { makeStore } from './factories.js';
-import { libraries } from './libraries.js';
+import { databases } from './databases.js';
+import { describeDatabases } from './describe-databases.js';
+import { librariesOn } from './libraries.js';
 
 const count = transfersOr(40);
 const isolations = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'] as const;
@@ -23,34 +23,21 @@ async function setIsolation(url: string, dialect: string, isolation: string): Pr
   }
 }
 
-describe.each(databases.filter(({ dialect }) => dialect !== 'sqlite'))('on $name', ({ name, dialect, start }) => {
-  let server: Started;
-  beforeAll(async () => {
-    server = await start();
-    return () => server.stop();
-  }, 120_000);
-
+const tried = databases.filter(({ dialect }) => dialect !== 'sqlite');
+describeDatabases(tried, ({ name, dialect }, server) => {
   const races = isolations.flatMap((isolation) =>
-    libraries.flatMap((library) => {
-      const open = library.open[dialect];
-      return open === undefined ? [] : [[library.name, isolation, { library, open }] as const];
-    }),
+    librariesOn(dialect, server).map((library) => [library.name, isolation, library.prepare] as const),
   );
 
   test.each(races)(
     'each transfer is refunded once with %s and %s, by two receivers with pools of five and of one, while records of successes end and are pruned',
-    async (_library, isolation, { library, open }) => {
+    async (library, isolation, prepare) => {
       await setIsolation(server.url, dialect, isolation);
-      const [one, other] = [await open(server.url, 5), await open(server.url, 1)];
-      onTestFinished(async () => {
-        await one.close();
-        await other.close();
-      });
-      const store = makeStore(library, one.client, dialect);
-      await store.migrate();
+      const { store, transaction } = await prepare(onTestFinished, 5);
+      const { store: other } = await prepare(onTestFinished, 1);
       const wrong = await raceInProcess(
         {
-          title: `${library.name} on ${name}, ${isolation}`,
+          title: `${library} on ${name}, ${isolation}`,
           count,
           async disturb(id) {
             await store.forget(id, successOf(id)).catch(() => false);
@@ -58,7 +45,7 @@ describe.each(databases.filter(({ dialect }) => dialect !== 'sqlite'))('on $name
           },
           mayPayAgain: true,
         },
-        { store, other: makeStore(library, other.client, dialect), transaction: one.transaction },
+        { store, other, transaction },
       );
       expect(wrong).toEqual([]);
     },

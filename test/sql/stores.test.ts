@@ -2,17 +2,17 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { root } from '../docs/pages.js';
 import { containing } from '../support/helpers/containing.js';
-import { claimFree, request } from '../stores/support.js';
+import { claimFree, request, settles } from '../stores/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { databases } from './databases.js';
 import { describeDatabases } from './describe-databases.js';
 import { makeStore } from './factories.js';
-import { libraries } from './libraries.js';
+import { librariesOn } from './libraries.js';
 
 const ignore = (): void => undefined;
 
@@ -28,23 +28,15 @@ function countExpectedTrips(database: string, library: string) {
 }
 
 describeDatabases(databases, ({ name, dialect }, server) => {
-  for (const library of libraries) {
-    const open = library.open[dialect];
-    if (open === undefined) continue;
+  for (const { name: library, open, prepare } of librariesOn(dialect, server)) {
     // They wait most of the time, for leases. A contract holds up to 16 claims, in turn through its two pools.
     test.concurrent(
-      `the store of ${library.name} keeps the contract`,
+      `the store of ${library} keeps the contract`,
       async ({ expect, onTestFinished }) => {
-        const [one, two] = await Promise.all([open(server.url, 14), open(server.url, 14)]);
-        onTestFinished(async () => {
-          await Promise.all([one.close(), two.close()]);
-        });
-        const [store, other] = [one, two].map(({ client }) => makeStore(library, client, dialect));
-        if (store === undefined || other === undefined) throw new Error('no stores');
-        await store.migrate();
+        const [one, other] = await Promise.all([prepare(onTestFinished, 14), prepare(onTestFinished, 14)]);
         const failures: string[] = [];
         for (const { title, check } of storeContract) {
-          await check(store, { other, transaction: one.transaction }).catch((error: unknown) => {
+          await check(one.store, { other: other.store, transaction: one.transaction }).catch((error: unknown) => {
             failures.push(`${title}: ${String(error)}`);
           });
         }
@@ -53,17 +45,14 @@ describeDatabases(databases, ({ name, dialect }, server) => {
       120_000,
     );
     test.concurrent(
-      `each call of the store of ${library.name} rejects with an error that names the missing table and the code to write`,
+      `each call of the store of ${library} rejects with an error that names the missing table and the code to write`,
       async ({ expect, onTestFinished }) => {
         const { client, close } = await open(server.url, 2);
         onTestFinished(() => void close());
         const table = `missing_${randomUUID().slice(0, 8)}`;
-        const store = makeStore(library, client, dialect, { table });
-        const receiver = transferCallbackReceiver({
-          ...{ store, onSuccess: ignore, onFailed: ignore, logger: false },
-          // With all libraries at once, a busy machine takes longer than the usual time.
-          ...{ storeTimeoutMs: 9_000, leaseMs: 29_000 },
-        });
+        const store = makeStore({ name: library }, client, dialect, { table });
+        // With all libraries at once, a busy machine takes longer than the usual time.
+        const receiver = receiverOf({ store, storeTimeoutMs: 9_000, leaseMs: 29_000 });
         const error = {
           code: 'NO_TABLE',
           message: containing(`${table}\` does not exist. Call \`await store.migrate()\` when the app starts`),
@@ -83,82 +72,53 @@ describeDatabases(databases, ({ name, dialect }, server) => {
     );
     if (dialect === 'sqlite') continue;
     test.concurrent(
-      `a pool of one connection of ${library.name} makes a store, and a transaction on it does not`,
+      `a pool of one connection of ${library} makes a store, and a transaction on it does not`,
       async ({ expect, onTestFinished }) => {
-        const { client, close } = await open(server.url, 1);
-        const store = makeStore(library, client, dialect);
-        await store.migrate();
+        const { store } = await prepare(onTestFinished, 1);
         const claim = await claimFree(store);
-        onTestFinished(async () => {
-          await claim.release();
-          await close();
-        });
-        expect(() => makeStore(library, claim.tx, dialect)).toThrow(
+        onTestFinished(() => claim.release());
+        expect(() => makeStore({ name: library }, claim.tx, dialect)).toThrow(
           expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('Write `') }),
         );
       },
     );
     test.concurrent(
-      `of what a handler of ${library.name} leaves running nothing is written later, and no failure of it is acknowledged`,
+      `a handler of ${library} that leaves a failing statement running is handled with its write, or not at all`,
       async ({ expect, onTestFinished }) => {
-        const { client, transaction, close } = await open(server.url, 2);
-        onTestFinished(() => void close());
-        const store = makeStore(library, client, dialect);
-        await store.migrate();
-        const [failing, late] = [randomUUID(), randomUUID()];
-
-        const first = await claimFree(store, {}, failing);
-        await transaction?.write(first.tx, failing);
-        transaction?.fail?.(first.tx).catch(() => undefined);
-        const isHandled = await first.settle().then(
-          () => true,
-          () => false,
-        );
-        expect(await transaction?.count(failing)).toBe(isHandled ? 1 : 0);
-
-        const second = await claimFree(store, {}, late);
-        await transaction?.write(second.tx, late);
-        const handled = second.settle();
-        await expect(transaction?.write(second.tx, late)).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
-        await handled;
-        expect(await transaction?.count(late)).toBe(1);
+        const { store, transaction } = await prepare(onTestFinished);
+        const id = randomUUID();
+        const claim = await claimFree(store, {}, id);
+        await transaction.write(claim.tx, id);
+        transaction.fail?.(claim.tx).catch(ignore);
+        const isHandled = await settles(claim);
+        expect(await transaction.count(id)).toBe(isHandled ? 1 : 0);
       },
     );
     test.concurrent(
-      `of a handler of ${library.name} that leaves a call of several steps running the writes are there if it is handled`,
+      `of a handler of ${library} that leaves a call of several steps running the writes are there if it is handled`,
       async ({ expect, onTestFinished }) => {
-        const { client, transaction, leave, close } = await open(server.url, 2);
-        onTestFinished(() => void close());
-        const store = makeStore(library, client, dialect);
-        await store.migrate();
+        const { store, transaction, leave } = await prepare(onTestFinished);
         for (let round = 0; leave !== undefined && round < 100; round += 1) {
           const id = randomUUID();
           const claim = await claimFree(store, {}, id);
-          await transaction?.write(claim.tx, id);
+          await transaction.write(claim.tx, id);
           leave(claim.tx as never).then(ignore, ignore);
           // The steps meet the end of the transaction at different places.
           const until = performance.now() + (round % 20) / 5;
           while (performance.now() < until) await new Promise(setImmediate);
-          const isHandled = await claim.settle().then(
-            () => true,
-            () => false,
-          );
-          expect([round, await transaction?.count(id)]).toEqual([round, isHandled ? 1 : 0]);
+          const isHandled = await settles(claim);
+          expect([round, await transaction.count(id)]).toEqual([round, isHandled ? 1 : 0]);
         }
       },
     );
     test.concurrent(
-      `the round trips of the store of ${library.name} are those of docs/logs-and-metrics.md`,
+      `the round trips of the store of ${library} are those of docs/logs-and-metrics.md`,
       async ({ expect, onTestFinished }) => {
         const url = new URL(server.url);
         const proxy = await startLossyProxy(Number(url.port));
         url.port = String(proxy.port);
-        const { client, close } = await open(url.href, 1);
-        onTestFinished(async () => {
-          await close();
-          await proxy.close();
-        });
-        const store = makeStore(library, client, dialect);
+        onTestFinished(() => proxy.close());
+        const { store } = await prepare(onTestFinished, 1, url.href);
         const countTrips = async (work: () => Promise<unknown>): Promise<number> => {
           // On the only connection: what has been left to the background has ended.
           await store.read('nothing');
@@ -166,13 +126,12 @@ describeDatabases(databases, ({ name, dialect }, server) => {
           await work();
           return proxy.roundTrips() - before;
         };
-        await store.migrate();
         const id = randomUUID();
         const trips = {
           fresh: await countTrips(async () => (await claimFree(store, {}, id)).settle()),
           duplicate: await countTrips(() => store.claim(id, { ...request, token: 'another' })),
         };
-        expect(trips).toEqual(countExpectedTrips(name, library.name));
+        expect(trips).toEqual(countExpectedTrips(name, library));
       },
     );
   }

@@ -8,7 +8,7 @@ import { claimFree } from '../stores/support.js';
 import { databases } from './databases.js';
 import { describeDatabases } from './describe-databases.js';
 import { makeStore } from './factories.js';
-import { libraries } from './libraries.js';
+import { librariesOn } from './libraries.js';
 import { members, type Members } from './tx-members.js';
 
 type Thing = Readonly<Record<string, unknown>>;
@@ -73,21 +73,16 @@ async function call(tx: Thing, path: string): Promise<unknown> {
 
 const tried = databases.filter(({ name }) => ['PostgreSQL 18', 'MariaDB'].includes(name));
 describeDatabases(tried, ({ dialect }, server) => {
-  for (const library of libraries) {
-    const open = library.open[dialect];
-    if (open === undefined) continue;
-    const known: Members = members[library.name] ?? { lent: '', harmless: '' };
+  for (const { name: library, open, prepare } of librariesOn(dialect, server)) {
+    const known: Members = members[library] ?? { lent: '', harmless: '' };
 
-    test(`every method and object of tx of ${library.name} is known`, async ({ onTestFinished }) => {
-      const { client, close } = await open(server.url, 1);
-      onTestFinished(() => void close());
-      const store = makeStore(library, client, dialect);
-      await store.migrate();
+    test(`every method and object of tx of ${library} is known`, async ({ onTestFinished }) => {
+      const { client, store } = await prepare(onTestFinished, 1);
       const claim = await claimFree(store);
       const tx = claim.tx as Thing;
       // Prisma's proxy of a transaction lists no names. Knex's `tx` also builds queries.
-      const names = new Set(listNames(library.name.startsWith('Prisma') ? (client as Thing) : tx));
-      if (library.name === 'Knex') {
+      const names = new Set(listNames(library.startsWith('Prisma') ? (client as Thing) : tx));
+      if (library === 'Knex') {
         const { queryBuilder } = tx as { readonly queryBuilder: () => object };
         for (const name of listNames(queryBuilder())) names.delete(name);
       }
@@ -98,15 +93,15 @@ describeDatabases(tried, ({ dialect }, server) => {
       expect(found.filter((name) => !matches(all, name))).toEqual([]);
     });
 
-    test(`no method of tx of ${library.name} keeps the writes of a handler that fails`, async ({ onTestFinished }) => {
+    test(`no method of tx of ${library} keeps the writes of a handler that fails`, async ({ onTestFinished }) => {
       let opened = await open(server.url, 2);
       onTestFinished(() => void opened.close());
       const begin = async (id: string): Promise<Claim<unknown>> => {
-        const claim = await claimFree(makeStore(library, opened.client, dialect), {}, id);
+        const claim = await claimFree(makeStore({ name: library }, opened.client, dialect), {}, id);
         await opened.transaction?.write(claim.tx, id);
         return claim;
       };
-      await makeStore(library, opened.client, dialect).migrate();
+      await makeStore({ name: library }, opened.client, dialect).migrate();
       const refused = split(known.refused);
       for (const name of [...refused, ...split(`${known.ignored} ${known.lent} ${known.harmless}`)]) {
         if (name.endsWith('*')) continue;

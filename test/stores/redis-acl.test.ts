@@ -8,8 +8,9 @@ import {
   ioredisFamily,
   type Connected,
 } from '../support/servers/redis-clients.js';
-import { startRedis, startRedisCluster, type RedisServer } from '../support/servers/redis.js';
+import { startRedisCluster, type RedisServer } from '../support/servers/redis.js';
 import { claimFree, fingerprint, request } from './support.js';
+import { startRedisForTest } from '../support/servers/redis-for-file.js';
 
 // The line that docs/stores.md shows, as it is.
 const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');
@@ -53,8 +54,7 @@ async function useAll({ client, close }: Connected): Promise<void> {
 }
 
 test.each(Object.entries(clients))('the rights that docs/stores.md grants are enough on %s', async (_name, connect) => {
-  const server = await startRedis();
-  onTestFinished(() => server.stop());
+  const server = await startRedisForTest();
   await restrict(server);
   await useAll(await connect(server.port));
 });
@@ -76,8 +76,7 @@ describe('each right that docs/stores.md grants is needed', () => {
     ['pexpire', (_store, claim) => claim.renew()],
     ['del', (_store, claim) => claim.release()],
   ])('the store rejects with the reason of the server if the user lacks +%s', async (right, call) => {
-    const server = await startRedis();
-    onTestFinished(() => server.stop());
+    const server = await startRedisForTest();
     await restrict(server);
     const { client, close } = await (clients['ioredis 6'] ?? expect.fail())(server.port);
     onTestFinished(() => void close());

@@ -1,10 +1,9 @@
-import { Redis } from 'ioredis';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { createDeliveryNamer } from '../../src/core/delivery.js';
-import { startRedisForFile } from '../support/servers/redis-for-file.js';
-import { startRedis } from '../support/servers/redis.js';
-import { claimFree, fingerprint } from './support.js';
+import { connectForTest, startRedisForFile, startRedisForTest } from '../support/servers/redis-for-file.js';
+import { claimFree, fingerprint, request } from './support.js';
+import { containing } from '../support/helpers/containing.js';
 
 const nameDelivery = createDeliveryNamer();
 
@@ -20,48 +19,21 @@ function isAbout(ms: number, expectedMs: number): boolean {
   return ms <= expectedMs && ms > expectedMs - 5_000;
 }
 
-test('a claim is read with its delivery, the host and process that hold it, since when, and how long it lasts', async () => {
-  const id = crypto.randomUUID();
-  const token = nameDelivery();
-  const [time = '', host = ''] = token.split('/');
-  await claimFree(store, { token }, id);
-  expect(await store.read(id)).toEqual({
-    state: 'claimed',
-    delivery: token,
-    by: `${host}, process ${process.pid}`,
-    since: new Date(time),
-    leaseLeftMs: expect.toSatisfy((ms: number) => isAbout(ms, 10_000)) as number,
-  });
-});
-
-test('a handled callback is read with its delivery, when that came in, and when the record expires', async () => {
-  const id = crypto.randomUUID();
-  const token = nameDelivery();
-  await (await claimFree(store, { token }, id)).settle();
-  expect(await store.read(id)).toEqual({
-    state: 'handled',
-    fingerprint,
-    delivery: token,
-    handledAt: new Date(token.split('/')[0] ?? ''),
-    expiresAt: expect.toSatisfy((time: Date) => isAbout(time.getTime() - Date.now(), 60_000)) as Date,
-  });
-});
-
-test('a token that does not name a delivery is read as it is, without a holder and a time', async () => {
-  const id = crypto.randomUUID();
-  const claim = await claimFree(store, { token: 'any/thing' }, id);
-  expect(await store.read(id)).toEqual({
-    state: 'claimed',
-    delivery: 'any/thing',
-    leaseLeftMs: expect.any(Number) as number,
-  });
-  await claim.settle();
-  expect(await store.read(id)).toEqual({
-    state: 'handled',
-    fingerprint,
-    delivery: 'any/thing',
-    expiresAt: expect.any(Date) as Date,
-  });
+test('a claim and a record are read with what their token tells: who holds it, and when it came in', async () => {
+  const named = nameDelivery();
+  const [time = '', host = ''] = named.split('/');
+  for (const [token, holder, times] of [
+    [named, { by: `${host}, process ${process.pid}`, since: new Date(time) }, { handledAt: new Date(time) }],
+    ['any/thing', {}, {}],
+  ] as const) {
+    const id = crypto.randomUUID();
+    const claim = await claimFree(store, { token }, id);
+    const leaseLeftMs = expect.toSatisfy((ms: number) => isAbout(ms, 10_000)) as number;
+    expect(await store.read(id)).toEqual({ state: 'claimed', delivery: token, leaseLeftMs, ...holder });
+    await claim.settle();
+    const expiresAt = expect.toSatisfy((end: Date) => isAbout(end.getTime() - Date.now(), 60_000)) as Date;
+    expect(await store.read(id)).toEqual({ state: 'handled', fingerprint, delivery: token, expiresAt, ...times });
+  }
 });
 
 test('a record without an expiry is read without one', async () => {
@@ -75,13 +47,10 @@ test('a user without the rights to PTTL and DEL reads the record, without how lo
   const id = crypto.randomUUID();
   await (await claimFree(store, { token: 'a' }, id)).settle();
   await own.server.command('acl', 'setuser', 'looks', 'on', '>secret', '~*', '+get', '+eval');
-  const client = new Redis(own.server.port, '127.0.0.1', {
+  const client = connectForTest(own.server.port, {
     username: 'looks',
     password: 'secret',
     enableReadyCheck: false,
-  });
-  onTestFinished(() => {
-    client.disconnect();
   });
   const handled = { state: 'handled', fingerprint, delivery: 'a' };
   expect(await redisStore(client).read(id)).toEqual(handled);
@@ -100,15 +69,10 @@ test('`read` of a record and `forget` cost one command each', async () => {
 });
 
 test('a replica is read, although its primary is gone', async () => {
-  const primary = await startRedis();
-  onTestFinished(() => primary.stop());
+  const primary = await startRedisForTest();
   await primary.command('set', keyFor('handled'), `handled a ${fingerprint}`);
-  const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(primary.port)] });
-  onTestFinished(() => replica.stop());
-  const client = new Redis(replica.url);
-  onTestFinished(() => {
-    client.disconnect();
-  });
+  const replica = await startRedisForTest({ args: ['--replicaof', '127.0.0.1', String(primary.port)] });
+  const client = connectForTest(replica.port);
   const onReplica = redisStore(client);
   await vi.waitUntil(async () => (await onReplica.read('handled').catch(() => undefined))?.state === 'handled');
   await primary.kill();
@@ -117,14 +81,10 @@ test('a replica is read, although its primary is gone', async () => {
 });
 
 test('a server that refuses writes because it is full is read, and forgets', async () => {
-  const full = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] });
-  onTestFinished(() => full.stop());
+  const full = await startRedisForTest({ args: ['--maxmemory-policy', 'noeviction'] });
   await full.command('set', keyFor('handled'), `handled a ${fingerprint}`);
   await full.command('config', 'set', 'maxmemory', 1);
-  const client = new Redis(full.url);
-  onTestFinished(() => {
-    client.disconnect();
-  });
+  const client = connectForTest(full.port);
   await expect(client.set('x', 'y')).rejects.toThrow(/^OOM/);
   const onFull = redisStore(client);
   expect(await onFull.read('handled')).toEqual({ state: 'handled', fingerprint, delivery: 'a' });
@@ -132,23 +92,22 @@ test('a server that refuses writes because it is full is read, and forgets', asy
   expect(await onFull.read('handled')).toEqual({ state: 'free' });
 });
 
-describe('a key that the store has not written', () => {
-  test.each([
-    ['a record that was cut short', 'handled the-token'],
-    ['an empty text', ''],
-  ])('holds %s: it is neither read nor forgotten', async (_what, value) => {
+test('a key that the store has not written is neither claimed, read nor forgotten', async () => {
+  for (const value of ['handled the-token', 'claimed', 'once claimed the-token', '']) {
     const id = crypto.randomUUID();
     await own.redis.set(keyFor(id), value);
-    await expect(store.read(id)).rejects.toMatchObject({ code: 'STORE_RECORD_UNREADABLE' });
+    const unreadable = {
+      code: 'STORE_RECORD_UNREADABLE',
+      message: containing(`The key ${keyFor(id)} holds something other than a callback record.`),
+    };
+    await expect(store.claim(id, request)).rejects.toMatchObject(unreadable);
+    await expect(store.read(id)).rejects.toMatchObject(unreadable);
     expect(await store.forget(id, value)).toBe(false);
     expect(await own.redis.get(keyFor(id))).toBe(value);
-  });
-
-  test('holds a list: it is neither read nor forgotten', async () => {
-    const id = crypto.randomUUID();
-    await own.redis.lpush(keyFor(id), 'x');
-    await expect(store.read(id)).rejects.toThrow(/WRONGTYPE/);
-    await expect(store.forget(id, 'x')).rejects.toThrow(/WRONGTYPE/);
-    expect(await own.redis.exists(keyFor(id))).toBe(1);
-  });
+  }
+  const list = crypto.randomUUID();
+  await own.redis.lpush(keyFor(list), 'x');
+  await expect(store.read(list)).rejects.toThrow(/WRONGTYPE/);
+  await expect(store.forget(list, 'x')).rejects.toThrow(/WRONGTYPE/);
+  expect(await own.redis.exists(keyFor(list))).toBe(1);
 });

@@ -1,45 +1,32 @@
-import { Redis } from 'ioredis';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore, type IoredisClient } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { ioredisFamily } from '../support/servers/redis-clients.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
 import { claimFree, fingerprint, request } from './support.js';
 import { containing } from '../support/helpers/containing.js';
+import { connectForTest, startRedisForFile, startRedisForTest } from '../support/servers/redis-for-file.js';
 
-let server: RedisServer;
-beforeAll(async () => {
-  const started = (server = await startRedis());
-  return () => started.stop();
-});
+const own = startRedisForFile();
 
 describe('the Redis store', () => {
-  let redis: Redis;
-  beforeAll(() => {
-    redis = new Redis(server.url);
-    return () => {
-      redis.disconnect();
-    };
-  });
-
   test('the Redis store keeps one readable key per callback, which Redis expires', async () => {
     const id = crypto.randomUUID();
-    const claim = await claimFree(redisStore(redis), {}, id);
+    const claim = await claimFree(redisStore(own.redis), {}, id);
     const key = `transfer-callbacks:${id}`;
-    expect(await redis.get(key)).toBe('claimed the-token');
-    expect(await redis.pttl(key)).toSatisfy((ms: number) => ms > 5_000 && ms <= 10_000);
+    expect(await own.redis.get(key)).toBe('claimed the-token');
+    expect(await own.redis.pttl(key)).toSatisfy((ms: number) => ms > 5_000 && ms <= 10_000);
     await claim.settle();
-    expect(await redis.get(key)).toBe(`handled the-token ${fingerprint}`);
-    expect(await redis.pttl(key)).toSatisfy((ms: number) => ms > 50_000 && ms <= 60_000);
-    expect(await redis.keys(`*${id}*`)).toEqual([key]);
+    expect(await own.redis.get(key)).toBe(`handled the-token ${fingerprint}`);
+    expect(await own.redis.pttl(key)).toSatisfy((ms: number) => ms > 50_000 && ms <= 60_000);
+    expect(await own.redis.keys(`*${id}*`)).toEqual([key]);
   });
 
   test('an overlap is reported again when the settling is repeated after a late reply', async () => {
-    const store = redisStore(redis);
+    const store = redisStore(own.redis);
     const id = crypto.randomUUID();
     const late = await claimFree(store, { token: 'late', leaseMs: 1 }, id);
-    await vi.waitUntil(async () => (await redis.exists(`transfer-callbacks:${id}`)) === 0);
+    await vi.waitUntil(async () => (await own.redis.exists(`transfer-callbacks:${id}`)) === 0);
     await (await claimFree(store, { token: 'next' }, id)).settle();
     expect(await late.settle()).toEqual({ overlapped: true });
     expect(await late.settle()).toEqual({ overlapped: true });
@@ -47,14 +34,14 @@ describe('the Redis store', () => {
 
   test('the Redis store takes another prefix', async () => {
     const id = crypto.randomUUID();
-    await claimFree(redisStore(redis, { prefix: 'paid/' }), {}, id);
-    expect(await redis.keys(`*${id}*`)).toEqual([`paid/${id}`]);
+    await claimFree(redisStore(own.redis, { prefix: 'paid/' }), {}, id);
+    expect(await own.redis.keys(`*${id}*`)).toEqual([`paid/${id}`]);
   });
 
   test.each(Object.entries(ioredisFamily))(
     'the keyPrefix of %s precedes the key of every command',
     async (_, connect) => {
-      const client = connect(server.port, { keyPrefix: 'merchant:' });
+      const client = connect(own.server.port, { keyPrefix: 'merchant:' });
       onTestFinished(() => {
         client.disconnect();
       });
@@ -62,26 +49,25 @@ describe('the Redis store', () => {
       const id = crypto.randomUUID();
       const key = `merchant:transfer-callbacks:${id}`;
       const claim = await claimFree(store, {}, id);
-      expect(await redis.keys(`*${id}*`)).toEqual([key]);
-      await redis.pexpire(key, 1_000_000);
+      expect(await own.redis.keys(`*${id}*`)).toEqual([key]);
+      await own.redis.pexpire(key, 1_000_000);
       expect(await claim.renew()).toBe(true);
-      expect(await redis.pttl(key)).toBeLessThanOrEqual(request.leaseMs);
+      expect(await own.redis.pttl(key)).toBeLessThanOrEqual(request.leaseMs);
       expect((await store.claim(id, { ...request, token: 'another' })).state).toBe('in_progress');
       await claim.release();
-      expect(await redis.keys(`*${id}*`)).toEqual([]);
+      expect(await own.redis.keys(`*${id}*`)).toEqual([]);
       await (await claimFree(store, {}, id)).settle();
-      expect(await redis.keys(`*${id}*`)).toEqual([key]);
+      expect(await own.redis.keys(`*${id}*`)).toEqual([key]);
       expect(await store.forget(id, fingerprint)).toBe(true);
     },
   );
 
   test('a fresh callback costs two commands in two round trips, and a duplicate costs two', async () => {
-    const own = await startRedis();
-    onTestFinished(() => own.stop());
-    const [client, monitoring] = [new Redis(own.url), new Redis(own.url)];
-    const monitor = await monitoring.monitor();
+    const { port } = await startRedisForTest();
+    const client = connectForTest(port);
+    const monitor = await connectForTest(port).monitor();
     onTestFinished(() => {
-      for (const each of [client, monitoring, monitor]) each.disconnect();
+      monitor.disconnect();
     });
     const seen: string[] = [];
     monitor.on('monitor', (_time: unknown, args: string[]) =>

@@ -1,11 +1,10 @@
-import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 import { receiverOf } from '../core/support.js';
 import { connectNodeRedis } from '../support/servers/redis-clients.js';
-import { startRedisForFile } from '../support/servers/redis-for-file.js';
+import { connectForTest, startRedisForFile } from '../support/servers/redis-for-file.js';
 import { containing } from '../support/helpers/containing.js';
 
 const own = startRedisForFile();
@@ -35,10 +34,7 @@ describe('a reply to the claim that is neither OK nor null', () => {
   });
 
   test('a client that is within a MULTI runs no handler, and reads no record', async () => {
-    const client = new Redis(own.server.url);
-    onTestFinished(() => {
-      client.disconnect();
-    });
+    const client = connectForTest(own.server.port);
     await client.multi({ pipeline: false });
     const onSuccess = vi.fn();
     const receiver = receiverOf({ store: redisStore(client), onSuccess });
@@ -84,25 +80,4 @@ test('an adapter that replies with undefined for nil works, and its check is rig
   expect(await receiver.check()).toMatchObject({ ok: true });
   expect(await receiver.inspect(callback.data.id)).toMatchObject({ state: 'handled' });
   expect(await receiver.inspect('unknown')).toMatchObject({ state: 'free' });
-});
-
-describe('a record that the store has not written', () => {
-  test.each([
-    ['a claim without a token', (key: string) => own.redis.set(key, 'claimed')],
-    ['a text that contains a claim', (key: string) => own.redis.set(key, 'once claimed the-token')],
-  ])('%s is not taken for a record', async (_what, plant) => {
-    const onSuccess = vi.fn();
-    const callback = transferSucceeded();
-    await plant(`transfer-callbacks:${callback.data.id}`);
-    expect(await receiverOf({ store: redisStore(own.redis), onSuccess }).receive(callback)).toMatchObject({
-      outcome: 'store_unavailable',
-      error: {
-        code: 'STORE_RECORD_UNREADABLE',
-        message: containing(
-          `The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`,
-        ),
-      },
-    });
-    expect(onSuccess).not.toHaveBeenCalled();
-  });
 });

@@ -32,7 +32,7 @@ const count = transfersOr(40);
 const timeoutMs = 60_000 + 200 * count;
 
 test.each(all)(
-  'on %s the money of each transfer is given back once, in any order of its callbacks',
+  'on %s each transfer is refunded once, in any order of its callbacks',
   async (name, makeStore) => {
     expect(await raceInProcess({ title: name, count }, makeStore())).toEqual([]);
   },
@@ -40,7 +40,7 @@ test.each(all)(
 );
 
 test.each(all)(
-  'on %s the money of each transfer is given back once, although the record of its success ends again and again',
+  'on %s each transfer is refunded once, although the record of its success ends again and again',
   async (name, makeStore) => {
     const raced = makeStore();
     const disturb = (id: string): Promise<boolean> => raced.store.forget(id, successOf(id));
@@ -51,7 +51,7 @@ test.each(all)(
 );
 
 test.each(leased)(
-  'on %s the money of each transfer is given back once, although successes are recorded after their lease',
+  'on %s each transfer is refunded once, although successes are recorded after their lease',
   async (name, makeStore) => {
     const { store } = makeStore();
     const random = seededRandom();

@@ -111,7 +111,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
   test.each<[string, Status[]]>([
     ['after a success', ['SUCCESS', 'REVERSED']],
     ['before one', ['REVERSED']],
-  ])('once the record of the transfer has expired, nothing is given back again: reversed %s', async (_when, order) => {
+  ])('once the record of the transfer has expired, nothing is refunded again: reversed %s', async (_when, order) => {
     const { store, ran, receive } = setUp();
     for (const status of order) expect(await receive(status)).toBe('processed');
     await expire(store, id);
@@ -120,7 +120,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     expect(ran).toHaveLength(order.length);
   });
 
-  test('nothing is given back while a reversal runs whose success has expired', async () => {
+  test('nothing is refunded while a reversal runs whose success has expired', async () => {
     const goes = later();
     const { store, ran, receive } = setUp({
       inFlightWaitMs: 50,

@@ -7,7 +7,7 @@ import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
 import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
 import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
-import { claimFree, requestOf } from './support.js';
+import { claimFree, requestOf, settles } from './support.js';
 
 let database: ClaimDatabase;
 let admin: Pool;
@@ -19,14 +19,6 @@ beforeAll(async () => {
   ({ admin, transaction, connect } = database);
   return () => database.stop();
 });
-
-/** Resolves with whether a claim was handled. */
-function settles(claim: { settle(): Promise<unknown> }): Promise<boolean> {
-  return claim.settle().then(
-    () => true,
-    () => false,
-  );
-}
 
 /** Waits until the server has ended a session, which is a row of `CONNECTION_ID() AS id`. */
 async function expectEnded(session: RowDataPacket | undefined): Promise<void> {

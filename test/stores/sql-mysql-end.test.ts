@@ -2,10 +2,10 @@
 // then, in the middle of the transaction.
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
-import type { PoolConnection } from 'mysql2/promise';
-import { mysqlStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
+import { mysqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, expect, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
 import { claimFree } from './support.js';
 
@@ -33,9 +33,8 @@ test.each<[string, (tx: Untyped) => unknown]>([
     const { connect, transaction } = database;
     const pool = connect({ connectionLimit: 1 });
     const ofApp: Promise<unknown>[] = [];
-    const receiver = transferCallbackReceiver({
+    const receiver = receiverOf({
       store: mysqlStore(pool),
-      logger: false,
       async onSuccess({ data }, { tx }) {
         await transaction.write(tx, data.id);
         await end(tx);
@@ -45,7 +44,6 @@ test.each<[string, (tx: Untyped) => unknown]>([
         await Promise.race([writing, setTimeout(200)]);
         if (ofApp.length === 1) throw new Error('the first attempt fails');
       },
-      onFailed: () => undefined,
     });
     const callback = transferSucceeded();
     const { id } = callback.data;
@@ -66,9 +64,8 @@ test('a connection that the server ends under a handler aborts it immediately an
   const pool = database.connect({ connectionLimit: 1 });
   const leaseMs = 29_000;
   const noticed: unknown[] = [];
-  const receiver = transferCallbackReceiver<TransferCallback, PoolConnection>({
+  const receiver = receiverOf({
     store: mysqlStore(pool),
-    logger: false,
     leaseMs,
     async onSuccess({ data }, { tx, signal }) {
       await database.transaction.write(tx, data.id);
@@ -80,7 +77,6 @@ test('a connection that the server ends under a handler aborts it immediately an
       await aborted;
       noticed.push(signal.reason, performance.now() - endedAt < leaseMs / 6);
     },
-    onFailed: () => undefined,
   });
   const callback = transferSucceeded();
   expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');

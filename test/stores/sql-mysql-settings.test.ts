@@ -1,9 +1,10 @@
 // The settings, rights and pools that a server and an app may have, on MariaDB through mysql2.
 import type { PoolConnection } from 'mysql2';
 import type { Pool } from 'mysql2/promise';
-import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { mysqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
 import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf } from './support.js';
@@ -23,11 +24,8 @@ beforeAll(async () => {
 test.each(['latin1_swedish_ci', 'gbk_chinese_ci', 'sjis_japanese_ci'])(
   'through a connection with the charset of %s a copy is a duplicate',
   async (charset) => {
-    const receiver = transferCallbackReceiver({
+    const receiver = receiverOf({
       store: mysqlStore(connect({ charset })),
-      onSuccess: () => undefined,
-      onFailed: () => undefined,
-      logger: false,
     });
     const callback = transferSucceeded({ externalId: 'é 付款 😀' });
     for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
@@ -150,10 +148,8 @@ test('a role that may not lock the row reads the record, and a row that is locke
 /** What `receiver.check()` resolves with, and what it logs. */
 async function check(pool: Pool, options?: Parameters<typeof mysqlStore>[1]) {
   const warnings: string[] = [];
-  const receiver = transferCallbackReceiver({
+  const receiver = receiverOf({
     store: mysqlStore(pool, options),
-    onSuccess: () => undefined,
-    onFailed: () => undefined,
     logger: { info: () => undefined, warn: (_, message) => warnings.push(message), error: () => undefined },
   });
   return { checked: await receiver.check(), warnings };

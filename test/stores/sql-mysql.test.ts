@@ -1,9 +1,10 @@
 // The other libraries and MySQL itself: test/sql, once a week.
 import { setTimeout } from 'node:timers/promises';
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
-import { mysqlStore, sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
 import { inTransaction } from '../support/helpers/mysql-transaction.js';
 import { claimFree, requestOf } from './support.js';
@@ -27,36 +28,6 @@ describe('two stores on MariaDB, each with its own pool of mysql2, keep the cont
   test.concurrent.each(storeContract)('$title', ({ check }) =>
     check(mysqlStore(one), { other: mysqlStore(other), transaction }),
   );
-});
-
-test('what a handler of mysqlStore writes after a deadlock that it has swallowed is rolled back', async () => {
-  const store = mysqlStore(one);
-  const handlers = await Promise.all(
-    [0, 1].map(async (at) => {
-      const id = crypto.randomUUID();
-      const claim = await claimFree(store, {}, id);
-      await transaction.lock(claim.tx, `${at}`);
-      return { id, claim, at };
-    }),
-  );
-  const survivors: boolean[] = [];
-  await Promise.all(
-    handlers.map(async ({ id, claim, at }) => {
-      const isDeadlock = await transaction.lock(claim.tx, `${1 - at}`).then(
-        () => false,
-        (error: unknown) => (error as { code: string }).code === 'ER_LOCK_DEADLOCK',
-      );
-      survivors.push(!isDeadlock);
-      if (!isDeadlock) {
-        await claim.release();
-        return;
-      }
-      await transaction.write(claim.tx, id);
-      await expect(claim.settle()).rejects.toThrow();
-      expect(await transaction.count(id)).toBe(0);
-    }),
-  );
-  expect(survivors.toSorted()).toEqual([false, true]);
 });
 
 test('of two handlers of one callback only one commits, although its row was committed early and the lock was lost', async () => {
@@ -128,13 +99,11 @@ test('a handler whose nested transaction does not end is rolled back', async () 
 
 test('callbacks that have waited long for the only connection are handled, without a second one to renew their leases', async () => {
   const pool = database.connect({ connectionLimit: 1 });
-  const receiver = transferCallbackReceiver({
+  const receiver = receiverOf({
     store: mysqlStore(pool),
     leaseMs: 6_000,
     storeTimeoutMs: 1_900,
     onSuccess: () => setTimeout(900),
-    onFailed: () => undefined,
-    logger: false,
   });
   const ended = await Promise.all(Array.from({ length: 4 }, () => receiver.receive(transferSucceeded())));
   expect(ended.map(({ outcome }) => outcome)).toEqual(Array(4).fill('processed'));

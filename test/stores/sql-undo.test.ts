@@ -1,9 +1,10 @@
 // What becomes of a transaction whose ROLLBACK the server has not replied to: libraries give its connection back.
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
-import { sqlStore, transferCallbackReceiver, type SqlStore, type TransferCallback } from 'transfer-callbacks';
+import { sqlStore, type SqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { receiverOf } from '../core/support.js';
 import { pgTransaction } from '../support/helpers/pg-transaction.js';
 import { poolBehindProxy, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { claimFree, request } from './support.js';
@@ -150,14 +151,12 @@ test('a library that calls its function again after a failed COMMIT is refused, 
     { table: 'repeated', idleTimeoutMs: null },
   );
   await store.migrate();
-  const receiver = transferCallbackReceiver<TransferCallback, PoolClient>({
+  const receiver = receiverOf({
     store,
-    logger: false,
     storeTimeoutMs: 1_000,
     onSuccess: async ({ data }, { tx }) => {
       await tx.query('INSERT INTO unique_late VALUES ($1), ($1)', [data.id]);
     },
-    onFailed: () => undefined,
   });
   const ended = await receiver.receive(transferSucceeded());
   const refusal = { message: expect.stringContaining('to call its function once') as string, cause: refusals[0] };

@@ -20,3 +20,11 @@ export async function claimFree<Tx>(
   const reply = await store.claim(id, { ...request, ...changes });
   return reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
 }
+
+/** Resolves with whether a claim is handled. */
+export function settles(claim: Pick<Claim<unknown>, 'settle'>): Promise<boolean> {
+  return claim.settle().then(
+    () => true,
+    () => false,
+  );
+}

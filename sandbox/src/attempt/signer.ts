@@ -2,7 +2,7 @@ import type { TransferCallbackError } from '../../../src/lib/errors.js';
 import { toHeaders, type AttemptHeaders } from './headers.js';
 
 /** The method of a verifier that signs as the service does, such as `sign` of `hmacSignature`. */
-type Sign = (body: string | Uint8Array) => Record<string, string>;
+type Sign = (body: string | Uint8Array, options?: object) => Record<string, string>;
 
 /** What verifiers sign with that have no secret themselves. */
 export interface SignWith {
@@ -11,21 +11,24 @@ export interface SignWith {
   readonly toOptions?: (() => object) | undefined;
 }
 
+/** A verifier that can sign, with the secret that it has or is given. */
+interface Signing {
+  readonly verifier: ((...args: readonly unknown[]) => unknown) & { readonly sign: Sign };
+  readonly sign: Sign;
+}
+
 /** Signs bodies as a service does, by the verifiers of its definition that can. */
 export class Signer {
   /** Whether a verifier needs a signature, and cannot make it. */
   readonly #lacksSignature: boolean;
-  readonly #signs: readonly Sign[];
-
-  readonly #verifiers: readonly unknown[];
+  readonly #signings: readonly Signing[];
   readonly #signWith: SignWith;
 
   /** A verifier that cannot sign `sample` is left out. Throws INVALID_ARGUMENT if the secret is of another kind. */
   constructor(verify: unknown, sample: string, signWith: SignWith = {}) {
-    const found = [verify].flat().map((each) => ({ verifier: each, sign: findSign(each, sample, signWith) }));
+    const found = [verify].flat().map((verifier) => ({ verifier, sign: findSign(verifier, sample, signWith) }));
     this.#lacksSignature = found.some(({ verifier, sign }) => sign === undefined && readsBody(verifier));
-    this.#signs = found.flatMap(({ sign }) => sign ?? []);
-    this.#verifiers = found.filter(({ sign }) => sign !== undefined).map(({ verifier }) => verifier);
+    this.#signings = found.filter((each): each is Signing => each.sign !== undefined);
     this.#signWith = signWith;
   }
 
@@ -36,17 +39,17 @@ export class Signer {
   }
 
   get canSign(): boolean {
-    return this.#signs.length > 0 && !this.#lacksSignature;
+    return this.#signings.length > 0 && !this.#lacksSignature;
   }
 
   /** Whether a body cannot be signed, such as one without the part that is signed. */
   fails(body: string): boolean {
-    return this.#signs.some((sign) => trySign(sign, body) === undefined);
+    return this.#signings.some(({ sign }) => trySign(sign, body) === undefined);
   }
 
   /** Returns the headers with the signature of a body; none if it cannot be signed. */
   sign(body: string | Uint8Array): Readonly<Record<string, string>> {
-    return Object.assign({}, ...this.#signs.map((sign) => trySign(sign, body))) as Record<string, string>;
+    return Object.assign({}, ...this.#signings.map(({ sign }) => trySign(sign, body))) as Record<string, string>;
   }
 
   /**
@@ -55,15 +58,9 @@ export class Signer {
    */
   forge(body: string, other: string): Readonly<Record<string, string>> {
     const { toOptions } = this.#signWith;
-    const forged = this.#verifiers.map((verifier, index) => {
-      const sign = this.#signs[index] ?? (() => ({}));
+    const forged = this.#signings.map(({ verifier, sign }) => {
       const right = trySign(sign, body) ?? {};
-      const withAnother = (text: string | Uint8Array): Record<string, string> =>
-        (verifier as { sign: (...args: readonly unknown[]) => Record<string, string> }).sign(text, {
-          secret: anotherSecret,
-          ...toOptions?.(),
-        });
-      const made = trySign(withAnother, body);
+      const made = trySign((text) => verifier.sign(text, { secret: anotherSecret, ...toOptions?.() }), body);
       if (made !== undefined && !isSame(made, right)) return made;
       const ofOther = trySign(sign, other) ?? {};
       return isSame(ofOther, right) ? scramble(right) : { ...ofOther, ...pick(right, isDigest) };
@@ -84,13 +81,9 @@ export class Signer {
 
   /** Resolves with whether the verifiers that sign believe these headers. */
   async believes(request: { method: string; url: string; headers: object }, body: string): Promise<boolean> {
-    const verifiers = this.#verifiers as readonly ((...args: readonly unknown[]) => unknown)[];
-    try {
-      const verdicts = await Promise.all(verifiers.map((verify) => verify(request, undefined, Buffer.from(body))));
-      return verdicts.every((verdict) => verdict === true);
-    } catch {
-      return false;
-    }
+    const isRight = async ({ verifier }: Signing) => (await verifier(request, undefined, Buffer.from(body))) === true;
+    const verdicts = await Promise.all(this.#signings.map(isRight)).catch(() => [false]);
+    return !verdicts.includes(false);
   }
 }
 
@@ -130,12 +123,12 @@ export function addSignature(
 
 /** Whether a verifier reads the bytes of the body. Only a signature needs them. */
 function readsBody(verify: unknown): boolean {
-  return typeof verify === 'function' && verify.length > 2;
+  return (verify as { readsBody?: boolean } | null | undefined)?.readsBody === true;
 }
 
 /** A verifier that has a secret itself needs none. */
 function findSign(verify: unknown, sample: string, { secret, toOptions }: SignWith): Sign | undefined {
-  const { sign } = (verify ?? {}) as { sign?: (...args: readonly unknown[]) => Record<string, string> };
+  const { sign } = (verify ?? {}) as { sign?: Sign };
   if (typeof sign !== 'function') return undefined;
   const signWithSecret: Sign = (body) => sign(body, { secret, ...toOptions?.() });
   const found = [sign, signWithSecret].find((each) => trySign(each, sample) !== undefined);

@@ -1,6 +1,6 @@
 import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
 import { fit, paint, printable, width } from '../../../src/cli/terminal.js';
-import type { SandboxAttempt } from '../service/announcements.js';
+import type { SandboxAttempt } from '../service/series.js';
 
 type Describe = (body: string) => string | undefined;
 

@@ -2,6 +2,7 @@ import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
 import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
 import { explainResponse } from '../service/hints.js';
 import { callbackUrlFault } from '../service/options.js';
+import { transferScenarios } from '../service/scenarios.js';
 import { describeInvalid, flag, text, UsageError } from '../../../src/cli/arguments.js';
 import { configFile, loadExports } from '../../../src/cli/config-file.js';
 import type { TransferCallbackError } from '../../../src/lib/errors.js';
@@ -18,6 +19,11 @@ export const callbackOptions = {
 export const callbackHelp = `  --header 'NAME: VALUE'     Send this header with every callback (repeatable)
   --allow-other-hosts        Let callbacks go to other machines, which book what
                              they say`;
+
+/** For the help of a command. */
+export const scenarioList = transferScenarios
+  .map(({ name, description }) => `  ${name.padEnd(18)} ${description}`)
+  .join('\n');
 
 /** For an endpoint that responds 401. */
 export const unauthorizedHint = `Hint: 401 means that a verifier refused the sender. Give a URL that ends in the

@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import { transferSandbox, type TransferSandbox } from '../index.js';
-import type { SandboxAttempt } from '../service/announcements.js';
+import type { SandboxAttempt } from '../service/series.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../src/cli/arguments.js';
 import { openInBrowser } from './browser.js';
 import { attemptRows } from './attempt-rows.js';
 import { findConfigFile } from '../../../src/cli/config-file.js';
-import { callbackHelp, callbackOptions, findEndpoint, unauthorizedHint } from './endpoint-options.js';
+import { callbackHelp, callbackOptions, findEndpoint, scenarioList, unauthorizedHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from '../../../src/cli/terminal.js';
-import { scenarioList, toScenario } from './scenario.js';
-import { randomSeed } from '../service/options.js';
+import { requireScenario } from '../service/scenarios.js';
 
 export const help = `Usage: transfer-sandbox sandbox [options]
 
@@ -36,7 +35,6 @@ ${callbackHelp}
   --open                     Open the console, a page that shows every transfer,
                              in the browser
   --no-console               Do not serve the console
-  --seed N                   Repeats the ids of another run (default: random)
   --json                     Print one JSON object per line
 
 Scenarios, chosen by the beginning of an externalId, as in lost-attempts-42:
@@ -53,7 +51,6 @@ const options = {
   speed: text,
   'final-after': text,
   scenario: text,
-  seed: text,
   open: flag,
   'no-console': flag,
   json: flag,
@@ -69,10 +66,8 @@ export async function run(args: readonly string[]): Promise<number> {
   if (values.open === true && values['no-console'] === true) {
     throw new UsageError('Expected --open or --no-console, not both.');
   }
-  if (values.host === '') throw new UsageError('Expected --host to be an address, got "".');
   const configFile = values.config === undefined ? undefined : findConfigFile(values.config);
   const endpoint = await findEndpoint('--callback-url', callbackUrl, configFile, values);
-  const seed = toNumber('--seed', values.seed) ?? randomSeed();
   const sandbox = await transferSandbox({
     ...endpoint,
     host: values.host,
@@ -81,8 +76,7 @@ export async function run(args: readonly string[]): Promise<number> {
     apiSecret,
     speed: toNumber('--speed', values.speed),
     finalAfterMs: toNumber('--final-after', values['final-after']),
-    scenario: values.scenario === undefined ? undefined : toScenario(values.scenario),
-    seed,
+    scenario: values.scenario === undefined ? undefined : requireScenario(values.scenario),
     console: values['no-console'] !== true,
     onAttempt: json ? printJson : rowPrinter(),
   });
@@ -91,17 +85,12 @@ export async function run(args: readonly string[]): Promise<number> {
   const { baseUrl, consoleUrl, keys } = sandbox;
   // A secret that was given is not repeated: it may be a real one.
   const shown = apiSecret === undefined ? keys : undefined;
-  if (json)
-    print(
-      jsonLine({ type: 'started', baseUrl, consoleUrl, apiKey: keys.valid.apiKey, ...shown?.valid, seed, keys: shown }),
-    );
-  else
-    print(
-      greeting(sandbox, seed, {
-        hasCallbackUrl: endpoint.callbackUrl !== undefined,
-        secretIsGiven: shown === undefined,
-      }),
-    );
+  const { apiKey: key } = keys.valid;
+  print(
+    json
+      ? jsonLine({ type: 'started', baseUrl, consoleUrl, apiKey: key, ...shown?.valid, keys: shown })
+      : greeting(sandbox, endpoint.callbackUrl !== undefined, shown === undefined),
+  );
   if (values.open === true && consoleUrl !== undefined) openInBrowser(consoleUrl);
   await stopped;
   await sandbox.close();
@@ -123,16 +112,11 @@ function rowPrinter(): (attempt: SandboxAttempt) => void {
   };
 }
 
-interface Greeting {
-  readonly hasCallbackUrl: boolean;
-  readonly secretIsGiven: boolean;
-}
-
 function greeting(
   { baseUrl, consoleUrl, keys }: TransferSandbox,
-  seed: number,
-  { hasCallbackUrl, secretIsGiven }: Greeting,
-) {
+  hasCallbackUrl: boolean,
+  secretIsGiven: boolean,
+): string {
   const { valid, expired, revoked, merchantInactive } = keys;
   const secretOf = ({ apiSecret }: { apiSecret: string }, suffix = ''): string =>
     secretIsGiven ? `the one that was given${suffix}` : apiSecret;
@@ -142,7 +126,6 @@ function greeting(
   Base URL    ${paint('cyan', baseUrl)}${consoleUrl === undefined ? '' : `\n  Console     ${paint('cyan', consoleUrl)}`}
   API key     ${valid.apiKey}
   API secret  ${secretOf(valid)}
-  Seed        ${seed}
 
 Keys that are refused, with their secrets:
 

@@ -1,5 +1,5 @@
 import { addSignature } from '../attempt/signer.js';
-import { callbackAnnouncer, type PlannedAttempt, type SandboxAttempt } from '../service/announcements.js';
+import { callbackSender, type PlannedAttempt, type SandboxAttempt } from '../service/series.js';
 import { scaledClock } from '../service/clock.js';
 import { requireSpeed } from '../service/options.js';
 import { isAcknowledgement } from '../attempt/attempt.js';
@@ -40,28 +40,28 @@ export async function playDefined(service: Service, play: Play): Promise<void> {
   if (service.signer.isMissing(endpoint.callbackHeaders)) throw signatureMissing();
   const isReversed = scenario === 'reversed';
   if (service.gaps.reversed !== undefined && isReversed) throw new UsageError(service.gaps.reversed);
-  const { outcome = 'SUCCESS', announcement = {}, flipAfterMs } = behaviours[isReversed ? 'success' : scenario];
+  const { outcome = 'SUCCESS', series = {}, flipAfterMs } = behaviours[isReversed ? 'success' : scenario];
   const transfer = service.announce(outcome, service.toFreshIds(`trigger-${scenario}`, play.externalId));
   const { id: transferId, externalId, body } = transfer;
   const url = toUrl(endpoint, externalId);
   const clock = scaledClock(speed);
   const { signal } = new AbortController();
   const headers = addSignature(endpoint.callbackHeaders, (bytes) => service.signer.sign(bytes));
-  const announce = callbackAnnouncer({ clock, timeoutMs, headers, contentType: service.contentType, signal, record });
+  const send = callbackSender({ clock, timeoutMs, headers, contentType: service.contentType, signal, record });
   const ignore = (): void => undefined;
   const common = { transferId, externalId, url, isCleared: () => false, onState: ignore };
   const first = {
-    ...{ ...common, body, behaviour: announcement },
+    ...{ ...common, body, behaviour: series },
     onAcknowledged({ plannedAtMs }: PlannedAttempt) {
       const afterMs = isReversed ? reversedAfterMs : flipAfterMs;
       if (afterMs === undefined) return;
       const atMs = plannedAtMs + afterMs;
       const other = service.toBody(isReversed ? 'reversed' : 'success', transfer);
       const behaviour = isReversed ? ({ repeated: true } as const) : {};
-      clock.at(atMs, () => announce({ ...common, body: other, behaviour, onAcknowledged: ignore }, atMs));
+      clock.at(atMs, () => send({ ...common, body: other, behaviour, onAcknowledged: ignore }, atMs));
     },
   };
-  await clock.track(announce(first, clock.nowMs()));
+  await clock.track(send(first, clock.nowMs()));
   await clock.idle();
 }
 

@@ -1,7 +1,7 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
 import { transferSandbox } from '../index.js';
-import type { SandboxAttempt } from '../service/announcements.js';
-import { judgeAttempts, type Verdict } from '../service/scenarios.js';
+import type { SandboxAttempt } from '../service/series.js';
+import { judgeAttempts, requireScenario } from '../service/scenarios.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
 import { loadDefinition, loadService, requireServiceValue } from './check/load-service.js';
@@ -10,9 +10,16 @@ import { createTransfer } from './create-transfer.js';
 import { sendFile } from './trigger-data.js';
 import { judgeReversal, playable, playDefined, toPlayable, type Play } from './trigger-service.js';
 import { configFile, findConfigFile } from '../../../src/cli/config-file.js';
-import { callbackHelp, callbackOptions, findEndpoint, missingUrl, toHint, toUrl } from './endpoint-options.js';
+import {
+  callbackHelp,
+  callbackOptions,
+  findEndpoint,
+  missingUrl,
+  scenarioList,
+  toHint,
+  toUrl,
+} from './endpoint-options.js';
 import { jsonLine, paint, print, wrap } from '../../../src/cli/terminal.js';
-import { scenarioList, toScenario } from './scenario.js';
 
 export const help = `Usage: transfer-sandbox trigger <scenario> [--to URL] [options]
        transfer-sandbox trigger --data FILE [--to URL] [options]
@@ -42,7 +49,6 @@ ${callbackHelp}
   --amount N                 The amount of the transfer
   --external-id ID           Its externalId (default: made up)
   --speed N                  How many times as fast as real time (default 1000)
-  --seed N                   Repeats the ids of another run (default: random)
   --json                     Print one JSON object per line. That of an attempt
                              has the \`body\` as it was sent
 
@@ -63,7 +69,6 @@ const options = {
   amount: text,
   'external-id': text,
   speed: text,
-  seed: text,
   json: flag,
 };
 
@@ -79,7 +84,7 @@ export async function run(args: readonly string[]): Promise<number> {
     throw new UsageError('Expected a scenario, such as success: transfer-sandbox trigger success --to URL.');
   }
   allowPositionals(positionals, data === undefined ? 1 : 0, '--to');
-  const scenario = definition === undefined ? toScenario(name ?? 'success') : toPlayable(name ?? 'success');
+  const scenario = definition === undefined ? requireScenario(name ?? 'success') : toPlayable(name ?? 'success');
   requireFit(values);
   const file = to === undefined ? findConfigFile(values.config) : undefined;
   const endpoint = await findEndpoint('--to', to, file, values);
@@ -110,52 +115,37 @@ export async function run(args: readonly string[]): Promise<number> {
   };
   await (service === undefined ? playDocumented(values, play) : playDefined(service, play));
   const verdict = scenario === 'reversed' ? judgeReversal(attempts) : judgeAttempts(scenario, attempts, service);
-  // No document demands that a contradiction is refused: `check` says `!`.
-  const isLess = scenario === 'flip' && !verdict.passed && attempts.filter(isTaken).length > 1;
-  if (json) printResult(scenario, attempts, { ...verdict, isLess });
-  else printVerdict({ ...verdict, isLess }, attempts.at(-1), service?.signer.canSign);
-  return verdict.passed || isLess ? 0 : 1;
-}
-
-const isTaken = ({ response }: SandboxAttempt): boolean => isAcknowledgement(response);
-
-/** A verdict, and whether what it says is demanded by no document. */
-type Shown = Verdict & { readonly isLess: boolean };
-
-function printResult(scenario: Play['scenario'], attempts: readonly SandboxAttempt[], verdict: Shown): void {
-  const acknowledged = attempts.some(isTaken);
-  print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
-}
-
-function printVerdict({ passed, because, isLess }: Shown, last: SandboxAttempt | undefined, isSigned?: boolean): void {
-  if (!passed && !isLess && last !== undefined) print(toHint(last.response, last.reason, isSigned));
-  const said = passed
-    ? paint('green', 'Passed.')
-    : paint(isLess ? 'yellow' : 'red', isLess ? 'Passed, but !' : 'Not passed.');
-  print(`${said} ${because}\n`);
+  const { passed, isLess = false, because } = verdict;
+  const last = attempts.at(-1);
+  if (json) {
+    const acknowledged = attempts.some(({ response }) => isAcknowledgement(response));
+    print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, passed, because, isLess }));
+  } else if (passed) {
+    print(`${isLess ? paint('yellow', 'Passed, but !') : paint('green', 'Passed.')} ${because}\n`);
+  } else {
+    const hint = last === undefined ? '' : toHint(last.response, last.reason, service?.signer.canSign);
+    print(`${hint}${paint('red', 'Not passed.')} ${because}\n`);
+  }
+  return passed ? 0 : 1;
 }
 
 /** Throws UsageError for an option that another one leaves without a meaning. */
-function requireFit({ service, success, failed, reversed, data, amount, seed }: Values): void {
+function requireFit({ service, success, failed, reversed, data, amount }: Values): void {
   const hasSample = [success, failed, reversed].some((file) => file !== undefined);
   if (hasSample && service === undefined) throw new UsageError('Expected --service beside --success and --failed.');
   if (hasSample && data !== undefined) throw new UsageError('Expected --data, or --success and --failed, not both.');
   if (service === undefined) return;
   if (amount !== undefined) throw new UsageError('Expected --amount or --service, not both: a sample has its amount.');
-  if (seed !== undefined) throw new UsageError('Expected --seed or --service, not both: the ids are always fresh.');
 }
 
 /** Plays a transfer of the documented service, which the sandbox imitates. */
-async function playDocumented({ amount, seed }: Values, play: Play): Promise<void> {
+async function playDocumented({ amount }: Values, play: Play): Promise<void> {
   const { endpoint, externalId, speed, record } = play;
-  const scenario = toScenario(play.scenario);
+  const scenario = requireScenario(play.scenario);
   // The sandbox would name its own option.
   if (typeof endpoint.callbackUrl === 'function') toUrl(endpoint, externalId ?? crypto.randomUUID());
   const request = { amount: toNumber('--amount', amount), externalId };
-  const sandbox = await transferSandbox({
-    ...{ ...endpoint, scenario, finalAfterMs: 0, speed, onAttempt: record },
-    seed: toNumber('--seed', seed),
-  });
+  const sandbox = await transferSandbox({ ...endpoint, scenario, finalAfterMs: 0, speed, onAttempt: record });
   try {
     // Otherwise the beginning of the externalId would choose the scenario.
     if (externalId !== undefined) sandbox.setScenario(externalId, scenario);

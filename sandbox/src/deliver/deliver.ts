@@ -68,15 +68,10 @@ export interface DeliverOptions {
   attemptTimeoutMs?: number | undefined;
 }
 
-const optionNames: readonly (keyof DeliverOptions)[] = [
-  'path',
-  'headers',
-  'service',
-  'copies',
-  'concurrent',
-  'retry',
-  'attemptTimeoutMs',
-];
+const withDefaults = ({ path = '', headers = {}, service, copies = 1, ...rest }: DeliverOptions) => {
+  const { concurrent = false, retry = true, attemptTimeoutMs = 10_000 } = rest;
+  return { path, headers, service, copies, concurrent, retry, attemptTimeoutMs };
+};
 
 /**
  * Delivers a callback as the service does (service §6): a POST of the same bytes, repeated until the response is a 2xx
@@ -102,9 +97,16 @@ export async function deliver(
   callback: unknown,
   options: DeliverOptions = {},
 ): Promise<{ acknowledged: boolean; responses: (number | string)[] }> {
-  onlyKnownOptions(options, optionNames);
-  const { path = '', headers: given = {}, service, copies = 1, concurrent = false } = options;
-  const { retry = true, attemptTimeoutMs: timeoutMs = 10_000 } = options;
+  onlyKnownOptions(options, Object.keys(withDefaults({})));
+  const {
+    path,
+    headers: given,
+    service,
+    copies,
+    concurrent,
+    retry,
+    attemptTimeoutMs: timeoutMs,
+  } = withDefaults(options);
   requireAttemptHeaders(given, 'headers');
   wholeNumber('copies', copies, { min: 1, example: 2 });
   wholeNumber('attemptTimeoutMs', timeoutMs, { min: 1, example: 10_000 });

@@ -1,6 +1,6 @@
 import { attemptsPerCallback } from '../../../src/core/service.js';
 import { isAcknowledgement } from '../attempt/attempt.js';
-import type { PlannedAttempt, SandboxAttempt } from './announcements.js';
+import type { PlannedAttempt, SandboxAttempt } from './series.js';
 import { isRefused, judgeAttempt, toResult, type Judgement } from './judgement.js';
 import type { TransferHistory } from './history.js';
 
@@ -47,7 +47,7 @@ function wasQueried({ events, final }: TransferHistory): boolean {
 
 /** Returns what an attempt is called: `attempt 2`, or `copy 10 of 10` where copies are sent concurrently. */
 export function nameAttempt({ number, plannedAtMs }: PlannedAttempt, { attempts, behaviour }: TransferHistory): string {
-  const copies = behaviour.announcement?.copies ?? 1;
+  const copies = behaviour.series?.copies ?? 1;
   const together = attempts.filter((each) => each.plannedAtMs === plannedAtMs).length;
   if (copies > 1 && together > 1) return `copy ${number} of ${together}`;
   // The copies have numbers of their own, and count as one attempt.

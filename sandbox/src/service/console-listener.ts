@@ -4,25 +4,22 @@ import { invalidArgument } from '../../../src/lib/checks.js';
 import { parseJson } from '../../../src/lib/text.js';
 import { isLoopback } from '../attempt/address.js';
 import { toHeaders, type AttemptHeaders } from '../attempt/headers.js';
-import type { Forged, Forgery } from './forgery.js';
+import type { SandboxClock } from './clock.js';
 import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
+import type { PayoutService } from './payout-service.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
 import type { PageQuery } from './view.js';
 import { bodyLimitBytes, readText, sendError } from './http-messages.js';
 
 /** What the console needs of the sandbox. */
-interface ConsoleParts {
+export interface ConsoleParts {
   readonly options: ResolvedSandboxOptions;
+  readonly transfers: PayoutService;
   readonly stream: ConsoleStream;
-  readonly resend: (id: string) => Promise<void>;
-  readonly contradict: (id: string) => Promise<void>;
-  readonly forge: (id: string, forgery: Forgery) => Promise<Forged>;
-  readonly clear: () => unknown;
-  readonly setSpeed: (speed: number) => unknown;
-  /** Moves sandbox time on by `ms`, or to the time when anything is due next. */
-  readonly advance: (ms: number | undefined) => Promise<void>;
+  readonly clock: SandboxClock;
+  readonly advance: (ms: number) => Promise<void>;
 }
 
 /** What a request leads to: a response, an error, or the stream of events for what the page asks for. */
@@ -129,23 +126,28 @@ function maskHeaders(headers: AttemptHeaders): Record<string, string> {
 
 export type ConsoleSettings = ReturnType<typeof toSettings>;
 
-type Fields = Readonly<Record<string, unknown>>;
+type Act = (parts: ConsoleParts, fields: Readonly<Record<string, unknown>>) => unknown;
 
 /**
- * Each takes what the method of the sandbox takes and checks, and ends when that ends. What it returns is `data` of the
- * response.
+ * An action takes the arguments of the sandbox's method, which checks them, and ends when the method ends. Its result
+ * is `data` of the response.
  */
 const actions = {
-  resend: (parts: ConsoleParts, { id }: Fields) => parts.resend(requireText('id', id)),
-  contradict: (parts: ConsoleParts, { id }: Fields) => parts.contradict(requireText('id', id)),
-  forge: (parts: ConsoleParts, { id, url, body, hasHeaders }: Fields) => {
-    const forgery = { url: requireText('url', url), body: requireText('body', body), hasHeaders: hasHeaders === true };
-    return parts.forge(requireText('id', id), forgery);
+  resend: ({ transfers }, { id }) => transfers.resend(requireText('id', id)),
+  contradict: ({ transfers }, { id }) => transfers.contradict(requireText('id', id)),
+  forge: ({ transfers }, { id, url, body }) =>
+    transfers.forge(requireText('id', id), requireText('url', url), requireText('body', body)),
+  clear: ({ transfers }) => {
+    transfers.clear();
   },
-  clear: (parts: ConsoleParts) => parts.clear(),
-  speed: (parts: ConsoleParts, { speed }: Fields) => parts.setSpeed(speed as number),
-  advance: (parts: ConsoleParts, { ms }: Fields) => parts.advance(ms as number | undefined),
-};
+  speed({ clock, stream }, { speed }) {
+    clock.setSpeed(speed as number);
+    stream.publish();
+  },
+  // Without a time, to the time when anything is due next.
+  advance: ({ clock, advance }, { ms = Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs())) }) =>
+    advance(ms as number),
+} satisfies Record<string, Act>;
 
 function isAction(name: string): name is keyof typeof actions {
   return Object.hasOwn(actions, name);
@@ -160,7 +162,7 @@ async function act(parts: ConsoleParts, name: keyof typeof actions, request: Inc
   const fields = parseJson(text);
   if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is no JSON object.' };
   try {
-    const data = await actions[name](parts, fields as Fields);
+    const data = await actions[name](parts, fields as Parameters<Act>[1]);
     return data === undefined ? { status: 204 } : { status: 200, content: Buffer.from(JSON.stringify({ data })) };
   } catch (error) {
     return { status: 409, message: (error as Error).message };

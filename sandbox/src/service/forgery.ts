@@ -2,21 +2,13 @@ import { findReason, isAcknowledgement, type AttemptResponse } from '../attempt/
 import { explainResponse, findOutcome } from './hints.js';
 import { readFacts, type Judgement } from './judgement.js';
 
-/** What a forged sender sends. */
-export interface Forgery {
-  readonly url: string;
-  readonly body: string;
-  /** Whether it has the headers of the sandbox. */
-  readonly hasHeaders: boolean;
-}
-
 /** What a forged sender received, what it proves about the app, and what to do next. */
 export interface Forged extends Judgement {
   readonly response: AttemptResponse;
   readonly hint: string;
 }
 
-const trueHint = 'The service announces the same facts. Change one, such as the id or the amount, and send it again.';
+const trueHint = 'The service sends the same facts. Change one, such as the id or the amount, and send it again.';
 
 const forgedHint =
   'Does the address hold a token? Change it, and send it again. If it holds none, and your app checks no IP ' +
@@ -24,21 +16,16 @@ const forgedHint =
 
 /**
  * Judges the app by its response to a forgery. A token may be anywhere in the address, in any form: only the person who
- * sends it knows. An app that asks the service rightly believes the `announced` bodies of a transfer.
+ * sends it knows. An app that asks the service rightly believes the `sent` bodies of a transfer.
  */
-export function judgeForgery(
-  response: AttemptResponse,
-  { body, hasHeaders }: Forgery,
-  announced: readonly string[],
-): Forged {
+export function judgeForgery(response: AttemptResponse, body: string, sent: readonly string[]): Forged {
   const reason = findReason(response);
   const hint = explainResponse(response, reason);
-  if (hasHeaders) return { response, tone: 'none', text: 'The sender had the headers of the sandbox.', hint };
   if (isDisbelief(response, reason)) return { response, tone: 'good', text: 'Your app did not believe it.', hint: '' };
   if (!isAcknowledgement(response)) {
-    return { response, tone: 'none', text: 'This is no verdict about the sender.', hint };
+    return { response, tone: 'none', text: 'This is not a verdict about the sender.', hint };
   }
-  return hasFactsOf(body, announced)
+  return hasFactsOf(body, sent)
     ? { response, tone: 'open', text: 'Your app acknowledged it, and it is true.', hint: trueHint }
     : { response, tone: 'bad', text: 'Your app acknowledged a forgery.', hint: forgedHint };
 }
@@ -49,7 +36,7 @@ function isDisbelief(response: AttemptResponse, reason: string | undefined): boo
   return [401, 403].includes(response.status) || findOutcome(response, reason) === 'unconfirmed';
 }
 
-function hasFactsOf(body: string, announced: readonly string[]): boolean {
+function hasFactsOf(body: string, sent: readonly string[]): boolean {
   const facts = JSON.stringify(readFacts(body));
-  return announced.some((each) => JSON.stringify(readFacts(each)) === facts);
+  return sent.some((each) => JSON.stringify(readFacts(each)) === facts);
 }

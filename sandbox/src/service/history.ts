@@ -1,5 +1,5 @@
 import type { TransferCallback } from '../../../src/core/callback.js';
-import type { AnnouncementState, PlannedAttempt, SandboxAttempt } from './announcements.js';
+import type { SeriesState, PlannedAttempt, SandboxAttempt } from './series.js';
 import { behaviours, type Behaviour, type TransferScenario } from './scenarios.js';
 import { callbackOf, type SandboxFacts } from './facts.js';
 
@@ -87,7 +87,7 @@ export class TransferHistory {
   readonly #events: SandboxEvent[];
   #searchText: string | undefined;
   /** The state of each series of attempts: a resend may overlap with the first series. */
-  readonly #announcements = new Map<object, AnnouncementState>();
+  readonly #series = new Map<object, SeriesState>();
 
   constructor(parts: TransferParts) {
     this.#parts = parts;
@@ -125,21 +125,18 @@ export class TransferHistory {
   }
 
   /** The bodies that the service has sent, or will send. */
-  get announced(): readonly string[] {
+  get sent(): readonly string[] {
     return [...this.attempts.map(({ body }) => body), ...(this.final === undefined ? [] : [this.final.body])];
   }
 
   /** The attempt that is planned next. */
   get next(): PlannedAttempt | undefined {
-    const planned = [...this.#announcements.values()].flatMap((state) => ('next' in state ? [state.next] : []));
+    const planned = [...this.#series.values()].flatMap((state) => ('next' in state ? [state.next] : []));
     return planned.sort((a, b) => a.plannedAtMs - b.plannedAtMs)[0];
   }
 
   get underWay(): number {
-    return [...this.#announcements.values()].reduce(
-      (sum, state) => sum + ('underWay' in state ? state.underWay : 0),
-      0,
-    );
+    return [...this.#series.values()].reduce((sum, state) => sum + ('underWay' in state ? state.underWay : 0), 0);
   }
 
   /**
@@ -174,29 +171,19 @@ export class TransferHistory {
     return this.final;
   }
 
-  setAnnouncement(announcement: object, state: AnnouncementState | undefined): void {
-    if (state === undefined) this.#announcements.delete(announcement);
-    else this.#announcements.set(announcement, state);
+  setSeries(series: object, state: SeriesState | undefined): void {
+    if (state === undefined) this.#series.delete(series);
+    else this.#series.set(series, state);
     this.#parts.onChange();
   }
 
   toPublic(): SandboxTransfer {
     const { facts, scenario, createdAtMs, callbackUrl } = this.#parts;
     const { id, externalId } = facts;
-    const { delivered, next, underWay } = this;
-    const known = {
-      id,
-      externalId,
-      scenario,
-      createdAtMs,
-      callbackUrl,
-      delivered,
-      next,
-      underWay,
-      events: [...this.#events],
-    };
+    const { delivered, next, underWay, finalDueMs } = this;
+    const events = [...this.#events];
+    const known = { id, externalId, scenario, createdAtMs, callbackUrl, delivered, next, underWay, events };
     if (this.final === undefined) {
-      const { finalDueMs } = this;
       return { ...known, state: 'pending', finalDueMs, finalAtMs: undefined, callback: undefined };
     }
     const { callback, atMs } = this.final;

@@ -1,7 +1,7 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
 import type { TransferCallback } from '../../../src/core/callback.js';
 import { parseJson } from '../../../src/lib/text.js';
-import type { SandboxAttempt } from './announcements.js';
+import type { SandboxAttempt } from './series.js';
 import { expectOf } from './scenarios.js';
 import type { TransferHistory } from './history.js';
 

@@ -1,44 +1,15 @@
 import type { RequestListener } from 'node:http';
 import { isLoopback } from '../attempt/address.js';
-import type { SandboxClock } from './clock.js';
-import { consoleListener, isConsolePath } from './console-listener.js';
+import { consoleListener, isConsolePath, type ConsoleParts } from './console-listener.js';
 import { refuseHost } from './origin-guard.js';
-import type { ResolvedSandboxOptions } from './options.js';
-import { serviceListener, type SandboxKeys } from './service-listener.js';
-import type { ConsoleStream } from './stream.js';
-import type { PayoutService } from './payout-service.js';
+import { serviceListener, type ServiceParts } from './service-listener.js';
 import { sendError } from './http-messages.js';
 
-interface ListenerParts {
-  readonly keys: SandboxKeys;
-  readonly transfers: PayoutService;
-  readonly stream: ConsoleStream;
-  readonly clock: SandboxClock;
-  readonly advance: (ms: number) => Promise<void>;
-  readonly onKeyRefused: (reason: string) => void;
-}
-
 /** Responds as the service and, unless it is switched off, as the console. */
-export function sandboxListener(
-  options: ResolvedSandboxOptions,
-  { keys, transfers, stream, clock, advance, onKeyRefused }: ListenerParts,
-): RequestListener {
-  const respondAsService = serviceListener(keys, transfers, onKeyRefused);
-  const respondAsConsole = consoleListener({
-    options,
-    stream,
-    resend: (id) => transfers.resend(id),
-    contradict: (id) => transfers.contradict(id),
-    forge: (id, forgery) => transfers.forge(id, forgery),
-    clear: () => {
-      transfers.clear();
-    },
-    setSpeed: (speed) => {
-      clock.setSpeed(speed);
-      stream.publish();
-    },
-    advance: (ms) => advance(ms ?? Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs()))),
-  });
+export function sandboxListener(parts: ConsoleParts & ServiceParts): RequestListener {
+  const { options } = parts;
+  const respondAsService = serviceListener(parts);
+  const respondAsConsole = consoleListener(parts);
 
   return function listenAsTheSandbox(request, response) {
     const isForConsole = options.console && isConsolePath(request);

@@ -9,9 +9,9 @@ import {
 } from '../../../src/lib/checks.js';
 import { isLoopback } from '../attempt/address.js';
 import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
-import type { SandboxAttempt } from './announcements.js';
+import type { SandboxAttempt } from './series.js';
 import { maxSpeed } from './clock.js';
-import { isScenario, transferScenarios, type TransferScenario } from './scenarios.js';
+import { requireScenario, type TransferScenario } from './scenarios.js';
 
 /** Options of `transferSandbox`. */
 export interface TransferSandboxOptions {
@@ -95,30 +95,10 @@ export interface TransferSandboxOptions {
   onAttempt?: ((attempt: SandboxAttempt) => unknown) | undefined;
 }
 
-export type ResolvedSandboxOptions = ReturnType<typeof resolveSandboxOptions>;
+export type ResolvedSandboxOptions = ReturnType<typeof withDefaults>;
 
-const optionNames: readonly (keyof TransferSandboxOptions)[] = [
-  'port',
-  'host',
-  'apiKey',
-  'apiSecret',
-  'callbackUrl',
-  'callbackHeaders',
-  'finalAfterMs',
-  'speed',
-  'clock',
-  'attemptTimeoutMs',
-  'seed',
-  'scenario',
-  'allowOtherHosts',
-  'console',
-  'onAttempt',
-];
-
-/** Checks the options and applies the defaults. Throws INVALID_ARGUMENT for the first invalid option. */
-export function resolveSandboxOptions(options: TransferSandboxOptions) {
-  onlyKnownOptions(options, optionNames);
-  const resolved = {
+function withDefaults(options: TransferSandboxOptions) {
+  return {
     port: options.port ?? 0,
     host: options.host ?? '127.0.0.1',
     apiKey: options.apiKey ?? 'sandbox-key',
@@ -129,12 +109,19 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
     speed: options.speed ?? 1,
     clock: options.clock,
     attemptTimeoutMs: options.attemptTimeoutMs ?? 10_000,
-    seed: options.seed ?? randomSeed(),
+    // A store that outlives this run would take the ids of a fixed seed for ids of the run before.
+    seed: options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0] ?? 0,
     scenario: options.scenario ?? 'success',
     allowOtherHosts: options.allowOtherHosts ?? false,
     console: options.console ?? true,
     onAttempt: options.onAttempt,
   };
+}
+
+/** Checks the options and applies the defaults. Throws INVALID_ARGUMENT for the first invalid option. */
+export function resolveSandboxOptions(options: TransferSandboxOptions): ResolvedSandboxOptions {
+  onlyKnownOptions(options, Object.keys(withDefaults({})));
+  const resolved = withDefaults(options);
   checkServer(resolved);
   checkTime(resolved, options.speed);
   checkCallbacks(resolved);
@@ -177,7 +164,7 @@ export function requireSpeed(speed: unknown): void {
 
 function checkCallbacks(resolved: ResolvedSandboxOptions): void {
   const { callbackUrl, callbackHeaders, scenario, allowOtherHosts, onAttempt } = resolved;
-  requireScenario('scenario', scenario);
+  requireScenario(scenario);
   requireBoolean('allowOtherHosts', allowOtherHosts);
   if (onAttempt !== undefined) requireFunction('onAttempt', onAttempt, '(attempt) => {}');
   requireAttemptHeaders(callbackHeaders, 'callbackHeaders');
@@ -186,17 +173,6 @@ function checkCallbacks(resolved: ResolvedSandboxOptions): void {
   // The error must not show the URL: it may contain a token.
   const example = "callbackUrl: 'http://127.0.0.1:3000/callbacks/transfers'";
   if (fault !== undefined) throw invalidSecret('callbackUrl', fault, callbackUrl, example);
-}
-
-/** A receiver whose store outlives this run would take the ids of a fixed seed for ids of the run before. */
-export function randomSeed(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-}
-
-export function requireScenario(option: string, value: unknown): asserts value is TransferScenario {
-  if (isScenario(value)) return;
-  const names = transferScenarios.map(({ name }) => name).join(', ');
-  throw invalidArgument(option, `one of ${names}`, value, `${option}: 'success'`);
 }
 
 /** Returns what a callback URL should have been, or `undefined` if it is fine. `remedy` is what allows other hosts. */

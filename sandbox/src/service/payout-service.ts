@@ -1,16 +1,11 @@
 import { attemptCallback } from '../attempt/attempt.js';
 import { invalidArgument, invalidSecret } from '../../../src/lib/checks.js';
 import { CreationFault, parseCreation, type Creation } from './creation.js';
-import {
-  callbackAnnouncer,
-  type AnnouncementState,
-  type AnnouncerParts,
-  type PlannedAttempt,
-} from './announcements.js';
-import { judgeForgery, type Forged, type Forgery } from './forgery.js';
+import { callbackSender, type SeriesState, type SenderParts, type PlannedAttempt } from './series.js';
+import { judgeForgery, type Forged } from './forgery.js';
 import { readFacts } from './judgement.js';
-import { callbackUrlFault, requireScenario, type ResolvedSandboxOptions } from './options.js';
-import { scenarioOf, type AnnouncementBehaviour, type TransferScenario } from './scenarios.js';
+import { callbackUrlFault, type ResolvedSandboxOptions } from './options.js';
+import { requireScenario, scenarioOf, type SeriesBehaviour, type TransferScenario } from './scenarios.js';
 import { pendingTransaction, seededFacts } from './facts.js';
 import { TransferHistory, type FinalOutcome, type SandboxTransfer } from './history.js';
 import { viewTransfers, type View, type PageQuery } from './view.js';
@@ -21,20 +16,20 @@ export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 |
 /** Creates the transfers of one sandbox, makes them final on time, and reports them as their scenarios require. */
 export class PayoutService {
   readonly #options: ResolvedSandboxOptions;
-  readonly #parts: AnnouncerParts;
+  readonly #parts: SenderParts;
   readonly #onChange: () => void;
-  readonly #announceCallback: ReturnType<typeof callbackAnnouncer>;
+  readonly #sendSeries: ReturnType<typeof callbackSender>;
   readonly #drawFacts: ReturnType<typeof seededFacts>;
   readonly #byId = new Map<string, TransferHistory>();
   readonly #byExternalId = new Map<string, TransferHistory>();
   readonly #chosen = new Map<string, TransferScenario>();
 
   /** Calls `onChange` when a transfer has changed. */
-  constructor(options: ResolvedSandboxOptions, parts: AnnouncerParts, onChange: () => void = () => undefined) {
+  constructor(options: ResolvedSandboxOptions, parts: SenderParts, onChange: () => void = () => undefined) {
     this.#options = options;
     this.#parts = parts;
     this.#onChange = onChange;
-    this.#announceCallback = callbackAnnouncer({
+    this.#sendSeries = callbackSender({
       ...parts,
       record: (attempt) => {
         this.#byId.get(attempt.transferId)?.add({ type: 'attempt', atMs: attempt.sentAtMs, attempt });
@@ -84,7 +79,7 @@ export class PayoutService {
     const [transfer, final] = this.#requireFinal(idOrExternalId);
     const { clock } = this.#parts;
     transfer.add({ type: 'resent', atMs: clock.nowMs() });
-    await clock.track(this.#announce(transfer, final, {}, clock.nowMs()));
+    await clock.track(this.#send(transfer, final, {}, clock.nowMs()));
   }
 
   async contradict(idOrExternalId: string): Promise<void> {
@@ -92,21 +87,18 @@ export class PayoutService {
     const { clock } = this.#parts;
     const atMs = clock.nowMs();
     const other = transfer.finish(final.callback.data.status === 'SUCCESS' ? 'FAILED' : 'SUCCESS', atMs, atMs);
-    await clock.track(this.#announce(transfer, other, {}, atMs));
+    await clock.track(this.#send(transfer, other, {}, atMs));
   }
 
   /** Sends a body as a forged sender, to the address of a transfer or another of its origin. No transfer changes. */
-  async forge(idOrExternalId: string, forgery: Forgery): Promise<Forged> {
-    const { url, body, hasHeaders } = forgery;
+  async forge(idOrExternalId: string, url: string, body: string): Promise<Forged> {
     const own = this.#find(idOrExternalId)?.callbackUrl;
     if (own === undefined || !URL.canParse(url) || new URL(url).origin !== new URL(own).origin) {
       throw invalidSecret('url', 'a URL of the origin of the callback URL', url);
     }
-    const { clock, timeoutMs, headers, signal } = this.#parts;
-    const response = await clock.track(
-      attemptCallback(url, body, { timeoutMs, signal, headers: hasHeaders ? headers : {} }),
-    );
-    return judgeForgery(response, forgery, this.#byId.get(String(readFacts(body)?.id))?.announced ?? []);
+    const { clock, timeoutMs, signal } = this.#parts;
+    const response = await clock.track(attemptCallback(url, body, { timeoutMs, signal }));
+    return judgeForgery(response, body, this.#byId.get(String(readFacts(body)?.id))?.sent ?? []);
   }
 
   /** Forgets all transfers and what is due for them. An attempt that is under way is the last one of its transfer. */
@@ -118,7 +110,7 @@ export class PayoutService {
   }
 
   setScenario(externalId: string, scenario: TransferScenario): void {
-    requireScenario('scenario', scenario);
+    requireScenario(scenario);
     if (this.#byExternalId.has(externalId)) {
       throw invalidArgument('externalId', 'of a transfer that has not been created yet', externalId);
     }
@@ -183,41 +175,36 @@ export class PayoutService {
   /** Makes the transfer final. If its first attempt is due now, resolves when that attempt has ended. */
   async #finish(transfer: TransferHistory, outcome: 'SUCCESS' | 'FAILED', atMs: number): Promise<void> {
     const final = transfer.finish(outcome, atMs, this.#parts.clock.nowMs());
-    const { silent, callbackAfterMs = 0, announcement = {} } = transfer.behaviour;
-    if (!silent) await this.#announce(transfer, final, announcement, atMs + callbackAfterMs);
+    const { silent, callbackAfterMs = 0, series = {} } = transfer.behaviour;
+    if (!silent) await this.#send(transfer, final, series, atMs + callbackAfterMs);
   }
 
   /** Delivers the callback if `atMs` has come, and otherwise schedules it. */
-  async #announce(
-    transfer: TransferHistory,
-    final: FinalOutcome,
-    behaviour: AnnouncementBehaviour,
-    atMs: number,
-  ): Promise<void> {
+  async #send(transfer: TransferHistory, final: FinalOutcome, behaviour: SeriesBehaviour, atMs: number): Promise<void> {
     const { facts, callbackUrl: url } = transfer;
     if (url === undefined) return;
     const { clock } = this.#parts;
-    const announcement = {
+    const series = {
       transferId: facts.id,
       externalId: facts.externalId,
       url,
       body: final.body,
       behaviour,
       isCleared: () => !this.#byId.has(facts.id),
-      onState: (state: AnnouncementState | undefined): void => {
-        transfer.setAnnouncement(announcement, state);
+      onState: (state: SeriesState | undefined): void => {
+        transfer.setSeries(series, state);
       },
       onAcknowledged: ({ number, plannedAtMs }: PlannedAttempt): void => {
         // Only the first acknowledgement of the current outcome counts: a resend must not flip it again.
-        if (transfer.final !== final || transfer.delivered || announcement.isCleared()) return;
+        if (transfer.final !== final || transfer.delivered || series.isCleared()) return;
         transfer.delivered = true;
         transfer.add({ type: 'acknowledged', atMs: clock.nowMs(), number });
         this.#flipLater(transfer, final, plannedAtMs);
       },
     };
-    if (atMs <= clock.nowMs()) return this.#announceCallback(announcement, atMs);
-    announcement.onState({ next: { number: 1, plannedAtMs: atMs } });
-    clock.at(atMs, () => this.#announceCallback(announcement, atMs));
+    if (atMs <= clock.nowMs()) return this.#sendSeries(series, atMs);
+    series.onState({ next: { number: 1, plannedAtMs: atMs } });
+    clock.at(atMs, () => this.#sendSeries(series, atMs));
   }
 
   #flipLater(transfer: TransferHistory, final: FinalOutcome, acknowledgedAtMs: number): void {

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { baseUrlAt } from '../attempt/address.js';
 import { manualClock, scaledClock } from './clock.js';
-import type { AnnouncerParts, SandboxAttempt } from './announcements.js';
+import type { SenderParts, SandboxAttempt } from './series.js';
 import { sandboxListener } from './listener.js';
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type TransferSandboxOptions } from './options.js';
 import type { TransferScenario } from './scenarios.js';
@@ -90,7 +90,7 @@ export async function startSandbox(
   setMaxListeners(0, ending.signal);
   const attempts: SandboxAttempt[] = [];
   const stream = new ConsoleStream(clock, (query) => transfers.view(query));
-  const parts: AnnouncerParts = {
+  const parts: SenderParts = {
     clock,
     timeoutMs: resolved.attemptTimeoutMs,
     headers: resolved.callbackHeaders,
@@ -109,7 +109,7 @@ export async function startSandbox(
     stream.publish();
   }
 
-  const listener = sandboxListener(resolved, { keys, transfers, stream, clock, advance, onKeyRefused });
+  const listener = sandboxListener({ options: resolved, keys, transfers, stream, clock, advance, onKeyRefused });
   const server = await listen(listener, resolved);
   const baseUrl = baseUrlAt(resolved.host, (server.address() as AddressInfo).port);
 

@@ -1,23 +1,6 @@
+import { invalidArgument } from '../../../src/lib/checks.js';
 import { parseJson } from '../../../src/lib/text.js';
 import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
-
-/** The name of a scenario, as listed in `transferScenarios`. */
-export type TransferScenario =
-  | 'success'
-  | 'failed'
-  | 'no-callback'
-  | 'late-callback'
-  | 'early-callback'
-  | 'duplicate'
-  | 'burst'
-  | 'lost-attempts'
-  | 'response-lost'
-  | 'slow-sender'
-  | 'flip'
-  | 'malformed'
-  | 'wrong-content-type'
-  | 'query-lags'
-  | 'query-fails';
 
 /** The differences between a scenario and a transfer that succeeds and is reported immediately. */
 export interface Behaviour {
@@ -28,7 +11,7 @@ export interface Behaviour {
   readonly silent?: true;
   /** The transfer becomes final, and is reported, before the service responds to its creation. */
   readonly early?: true;
-  readonly announcement?: AnnouncementBehaviour;
+  readonly series?: SeriesBehaviour;
   /** The time from the acknowledged attempt to the other final status, in milliseconds of sandbox time. */
   readonly flipAfterMs?: number;
   /** How long a query still shows PENDING after the final status, in milliseconds of sandbox time. */
@@ -37,7 +20,7 @@ export interface Behaviour {
 }
 
 /** The differences between the attempts of a scenario and the documented ones (service §6). */
-export interface AnnouncementBehaviour {
+export interface SeriesBehaviour {
   /** How many copies of the first attempt are sent concurrently. */
   readonly copies?: number;
   /** How many attempts never reach the merchant. */
@@ -49,7 +32,7 @@ export interface AnnouncementBehaviour {
   readonly firstAttempt?: 'response dropped' | 'cut short' | 'text/plain';
 }
 
-export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
+const table = {
   success: { description: 'It succeeds, and its callback follows immediately.' },
   failed: { description: 'It fails, with a failureReason.', outcome: 'FAILED' },
   'no-callback': { description: 'No callback is sent; only a query tells the final status.', silent: true },
@@ -60,18 +43,18 @@ export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
   'early-callback': { description: 'The callback arrives before the creation returns.', early: true },
   duplicate: {
     description: 'The acknowledged callback is sent again 30 s later.',
-    announcement: { repeated: true },
+    series: { repeated: true },
   },
-  burst: { description: 'Ten copies of the callback arrive concurrently.', announcement: { copies: 10 } },
+  burst: { description: 'Ten copies of the callback arrive concurrently.', series: { copies: 10 } },
   'lost-attempts': {
     description: 'The first two attempts are lost; the third arrives.',
-    announcement: { lost: 2 },
+    series: { lost: 2 },
   },
   'response-lost': {
     description: 'The response to the first attempt is lost.',
-    announcement: { firstAttempt: 'response dropped' },
+    series: { firstAttempt: 'response dropped' },
   },
-  'slow-sender': { description: 'The body arrives in small pieces with pauses.', announcement: { pieces: true } },
+  'slow-sender': { description: 'The body arrives in small pieces with pauses.', series: { pieces: true } },
   flip: {
     // The documentation excludes this (service §3.2), but real providers do it.
     description: 'FAILED is acknowledged; then SUCCESS for the same id.',
@@ -80,15 +63,20 @@ export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
   },
   malformed: {
     description: 'The first attempt is JSON cut short; the others are whole.',
-    announcement: { firstAttempt: 'cut short' },
+    series: { firstAttempt: 'cut short' },
   },
   'wrong-content-type': {
     description: 'The first attempt is text/plain; the others are JSON.',
-    announcement: { firstAttempt: 'text/plain' },
+    series: { firstAttempt: 'text/plain' },
   },
   'query-lags': { description: 'Queries show PENDING until 60 s after the final status.', queryLagsMs: 60_000 },
   'query-fails': { description: 'The first two queries respond 500.', failingQueries: 2 },
-};
+} satisfies Record<string, Behaviour>;
+
+/** The name of a scenario, as listed in `transferScenarios`. */
+export type TransferScenario = keyof typeof table;
+
+export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = table;
 
 const names = Object.keys(behaviours) as TransferScenario[];
 
@@ -101,8 +89,11 @@ const names = Object.keys(behaviours) as TransferScenario[];
 export const transferScenarios: readonly { readonly name: TransferScenario; readonly description: string }[] =
   names.map((name) => ({ name, description: behaviours[name].description }));
 
-export function isScenario(value: unknown): value is TransferScenario {
-  return names.some((name) => name === value);
+/** Returns a scenario by its name. Throws INVALID_ARGUMENT. */
+export function requireScenario(value: unknown): TransferScenario {
+  const scenario = names.find((name) => name === value);
+  if (scenario !== undefined) return scenario;
+  throw invalidArgument('scenario', `one of ${names.join(', ')}`, value, "scenario: 'success'");
 }
 
 const longestFirst = names.toSorted((a, b) => b.length - a.length);
@@ -151,8 +142,8 @@ export function expectOf<Attempt extends Judged>(
   const status = dialect.findStatus(body);
   if (status === undefined) return { does: 'refuse' };
   const contradicted = before.findLast((each) => {
-    const announced = dialect.findStatus(each.body);
-    return isAcknowledged(each) && announced !== undefined && announced !== status;
+    const sent = dialect.findStatus(each.body);
+    return isAcknowledged(each) && sent !== undefined && sent !== status;
   });
   if (contradicted !== undefined) return { does: 'refuse', contradicted };
   // An endpoint may read JSON under any type. One that does not must refuse it.
@@ -162,6 +153,8 @@ export function expectOf<Attempt extends Judged>(
 /** Whether the endpoint responded as it should in a scenario, and why in one sentence. */
 export interface Verdict {
   readonly passed: boolean;
+  /** Whether a right endpoint does more, although no document demands it. */
+  readonly isLess?: true;
   readonly because: string;
 }
 
@@ -175,15 +168,13 @@ export function judgeAttempts(scenario: TransferScenario, attempts: readonly Jud
   const expected = attempts.map((attempt, index) => expectOf(attempt, attempts.slice(0, index), dialect));
   const wrong = attempts.findIndex((attempt, index) => expected[index]?.does === 'refuse' && isAcknowledged(attempt));
   if (wrong !== -1) {
-    return failed(
-      expected[wrong]?.contradicted === undefined
-        ? 'JSON that was cut short was acknowledged.'
-        : 'After FAILED, SUCCESS was acknowledged for the same id: a payout may count twice.',
-    );
+    if (expected[wrong]?.contradicted === undefined) return failed('JSON that was cut short was acknowledged.');
+    const because = 'After FAILED, SUCCESS was acknowledged for the same id: a payout may count twice.';
+    return { passed: true, isLess: true, because };
   }
   const acknowledged = attempts.find(isAcknowledged);
   if (acknowledged === undefined) return failed(`None of ${attempts.length} attempts was acknowledged.`);
-  const { flipAfterMs, announcement: { repeated = false } = {} } = behaviours[scenario];
+  const { flipAfterMs, series: { repeated = false } = {} } = behaviours[scenario];
   if (flipAfterMs !== undefined) {
     return passed('FAILED was acknowledged; the contradiction that followed it was refused.');
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { parseJson } from '../../../src/lib/text.js';
-import type { Result } from './payout-service.js';
+import type { PayoutService, Result } from './payout-service.js';
 import { bodyLimitBytes, isJson, readText, sendError } from './http-messages.js';
 
 /** One valid key, and one for each reason for which the service refuses a key that it knows (service §5.4). */
@@ -8,24 +8,22 @@ export type SandboxKeys = Readonly<
   Record<'valid' | 'expired' | 'revoked' | 'merchantInactive', { readonly apiKey: string; readonly apiSecret: string }>
 >;
 
-/** The methods of `PayoutService` that the listener calls. */
-export interface Transfers {
-  create(request: unknown): Promise<Result>;
-  query(idOrExternalId: string): Result;
+/** What the service needs of the sandbox. */
+export interface ServiceParts {
+  readonly keys: SandboxKeys;
+  readonly transfers: PayoutService;
+  /** Called with the reason for which a key is refused. */
+  readonly onKeyRefused: (reason: string) => void;
 }
 
 /**
  * Returns a listener that responds as the service does (service §4.1, §4.2, §5.4). Two things are guesses, because the
  * documentation does not show them: the body of a success, `{ error: false, statusCode, message, data }`, and every
- * status except the statuses of authentication. Calls `onKeyRefused` with the reason for which it refuses a key.
+ * status except the statuses of authentication.
  */
-export function serviceListener(
-  keys: SandboxKeys,
-  transfers: Transfers,
-  onKeyRefused: (reason: string) => void = () => undefined,
-): RequestListener {
+export function serviceListener(parts: ServiceParts): RequestListener {
   return function listenAsTheService(request, response) {
-    findResult({ keys, transfers, onKeyRefused }, request).then(
+    findResult(parts, request).then(
       (result) => {
         respond(response, result);
       },
@@ -35,12 +33,6 @@ export function serviceListener(
       },
     );
   };
-}
-
-interface ServiceParts {
-  readonly keys: SandboxKeys;
-  readonly transfers: Transfers;
-  readonly onKeyRefused: (reason: string) => void;
 }
 
 async function findResult({ keys, transfers, onKeyRefused }: ServiceParts, request: IncomingMessage): Promise<Result> {

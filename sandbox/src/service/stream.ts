@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { SandboxAttempt } from './announcements.js';
+import type { SandboxAttempt } from './series.js';
 import type { SandboxClock } from './clock.js';
 import { nameAttempt, tellAttempts, toCallbackState, type CallbackState } from './callback-state.js';
 import type { SandboxEvent, SandboxTransfer, TransferHistory } from './history.js';

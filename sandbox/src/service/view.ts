@@ -1,4 +1,4 @@
-import type { SandboxAttempt } from './announcements.js';
+import type { SandboxAttempt } from './series.js';
 import { findContradicted, judgeAttempt, toResult, type Judgement } from './judgement.js';
 import { hasOutcome, nameAttempt, toCallbackState, type CallbackState } from './callback-state.js';
 import type { SandboxEvent, TransferHistory } from './history.js';

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { selfSigned } from '../../../test/support/servers/certificate.js';
 import { attemptCallback } from '../../src/attempt/attempt.js';
+import { gate } from '../service/support.js';
 import { startTogether } from '../../src/attempt/start-together.js';
 
 /** Serves `listen` on a free port. */
@@ -23,10 +24,8 @@ test.each(['http', 'https'])(
   'over %s the head of an attempt is sent first, and its body when it may',
   async (scheme) => {
     let received = '';
-    let start = (): void => undefined;
-    const started = new Promise<void>((resolve) => (start = resolve));
-    let hasHead = (): void => undefined;
-    const head = new Promise<void>((resolve) => (hasHead = resolve));
+    const { opened: started, open: start } = gate();
+    const { opened: head, open: hasHead } = gate();
     const url = await open(scheme, (request, response) => {
       hasHead();
       request.on('data', (chunk: Buffer) => (received += chunk.toString()));

@@ -29,7 +29,7 @@ async function greeted(args: readonly string[], surroundings?: Surroundings) {
 
 test('sandbox prints every attempt, without colours in a pipe, and ends with 0 on SIGINT', async () => {
   const { url } = await startMerchant([500]);
-  const { child, said, ended, create } = await greeted(['--callback-url', url, '--speed', '1000', '--seed', '3']);
+  const { child, said, ended, create } = await greeted(['--callback-url', url, '--speed', '1000']);
   expect((await create({ externalId: 'with\u001b[31mcolour' })).status).toBe(201);
   await vi.waitFor(() => {
     expect(said.out).toMatch(

@@ -27,11 +27,23 @@ async function writeOwn(verify = `hmacSignature({ header: 'x-signature', secrets
   await writeFile(service, definition(verify));
   await writeFile(success, JSON.stringify({ state: 'paid', number: 7, reference: 'payout-17', cents: 1_500 }));
   await writeFile(failed, JSON.stringify({ state: 'bounced', number: 8, reference: 'payout-18', cents: 1_500 }));
-  const samples = ['--success', success, '--failed', failed];
-  return { folder, service, success, samples: ['--service', service, ...samples] };
+  const samples = ['--service', service, '--success', success, '--failed', failed];
+  return {
+    service,
+    success,
+    samples,
+    both: [
+      ['success', ...samples],
+      ['--data', success, '--service', service],
+    ],
+  };
 }
 
-const trigger = (...args: string[]) => start(['trigger', ...args, '--speed', '10000'], { env: secrets }).ended;
+const triggerWith = (env: Record<string, string>, ...args: string[]) =>
+  start(['trigger', ...args, '--speed', '10000'], { env }).ended;
+const trigger = (...args: string[]) => triggerWith(secrets, ...args);
+/** For a service by its name, whose secret is in the environment. */
+const triggerNamed = (...args: string[]) => triggerWith({ CALLBACK_SECRET: key }, ...args);
 
 const played = ['success', 'failed', 'duplicate', 'burst', 'lost-attempts', 'response-lost', 'slow-sender', 'flip'];
 
@@ -66,11 +78,10 @@ test('the verdict is that of the definition, whatever the names of the fields ar
   expect(new Set(received.map(({ headers }) => headers['x-signature'])).size).toBe(3);
 });
 
-test('a service is named, too: its samples are sent, signed with the secret of the environment', async () => {
+test('the samples of a named service are sent, signed with the secret of the environment', async () => {
   const { book, ledger } = await makeBooks();
   const url = await withService('korapay', book);
-  const named = ['trigger', 'failed', '--to', url, '--service', 'korapay', '--speed', '10000'];
-  const { code, out, err } = await start(named, { env: { CALLBACK_SECRET: key } }).ended;
+  const { code, out, err } = await triggerNamed('failed', '--to', url, '--service', 'korapay');
   expect([code, err]).toEqual([0, '']);
   expect(out).toMatch(/korapay[^]*not seen live/);
   expect(await readFile(ledger, 'utf8')).toMatch(/^trigger-failed-\S+ FAILED\n$/);
@@ -82,9 +93,8 @@ interface PaystackCallback {
 
 test('--json prints each body with fresh ids, even if nothing listens', async () => {
   const printBodies = async (...service: string[]) => {
-    const args = ['trigger', 'failed', '--to', 'http://127.0.0.1:1', '--json', '--speed', '10000', ...service];
-    const { out } = await start(args, { env: { CALLBACK_SECRET: key } }).ended;
-    return (objects(out) as { body?: string }[]).flatMap(({ body }) => (body === undefined ? [] : [body]));
+    const { out } = await triggerNamed('failed', '--to', 'http://127.0.0.1:1', '--json', ...service);
+    return (objects(out) as { body?: string }[]).flatMap(({ body }) => body ?? []);
   };
   const [first = '', ...others] = await printBodies();
   expect(transferCallbackSchema.parse(JSON.parse(first)).event).toBe('transfer.failed');
@@ -99,20 +109,16 @@ test('--json prints each body with fresh ids, even if nothing listens', async ()
 
 test('a reversal follows its success, twice, where there is a sample of one', async () => {
   const { book, ledger } = await makeBooks();
+  const play = (url: string, service: string) => triggerNamed('reversed', '--to', url, '--service', service);
   const url = await withService('paystack', book);
-  const play = async (service: string) => {
-    const args = ['trigger', 'reversed', '--to', url, '--service', service, '--speed', '10000'];
-    return start(args, { env: { CALLBACK_SECRET: key } }).ended;
-  };
-  const { code, out, err } = await play('paystack');
+  const { code, out, err } = await play(url, 'paystack');
   expect([code, err, out]).toEqual([0, '', expect.stringContaining('The reversal was acknowledged, and its copy.')]);
   const booked = (await readFile(ledger, 'utf8')).trim().split('\n');
   expect(booked.map((line) => line.split(' ').at(-1))).toEqual(['SUCCESS', 'REVERSED']);
-  const never = await play('korapay');
+  const never = await play(url, 'korapay');
   expect([never.code, never.err]).toEqual([2, expect.stringContaining('No document that was read shows a reversal.')]);
   const refuses = await startMerchant(Array<number>(9).fill(400));
-  const args = ['trigger', 'reversed', '--to', refuses.url, '--service', 'paystack', '--speed', '10000'];
-  expect((await start(args, { env: { CALLBACK_SECRET: key } }).ended).code).toBe(1);
+  expect((await play(refuses.url, 'paystack')).code).toBe(1);
 });
 
 test('a form is sent as a form, and cannot be cut short', async () => {
@@ -157,14 +163,11 @@ test('--data with --service sends the bytes of the file, signed', async () => {
   expect([refused.code, refused.out]).toEqual([1, expect.stringMatching(/\(no callback\)[^]*← 400 /)]);
 });
 
+const bySignature = `publicKeySignature({ header: 'x-signature', publicKeys: ${JSON.stringify(publicKey)} })`;
+
 test('a service whose verifier cannot sign is refused, unless --header is given', async () => {
-  const verify = `publicKeySignature({ header: 'x-signature', publicKeys: ${JSON.stringify(publicKey)} })`;
-  const { samples, service, success } = await writeOwn(verify);
+  const { both } = await writeOwn(bySignature);
   const { url, received } = await startMerchant();
-  const both = [
-    ['success', ...samples],
-    ['--data', success, '--service', service],
-  ];
   for (const args of both) {
     const { code, out, err } = await trigger('--to', url, ...args);
     expect([code, out, err]).toEqual([2, '', expect.stringContaining('Expected --header, or a configuration whose')]);
@@ -174,19 +177,12 @@ test('a service whose verifier cannot sign is refused, unless --header is given'
 });
 
 test('a CALLBACK_SECRET of another kind is named, and not shown', async () => {
-  const verify = `publicKeySignature({ header: 'x-signature', publicKeys: ${JSON.stringify(publicKey)} })`;
-  const { samples, service, success } = await writeOwn(verify);
-  for (const args of [
-    ['success', ...samples],
-    ['--data', success, '--service', service],
-  ]) {
-    const env = { CALLBACK_SECRET: 'no-private-key' };
-    const { code, out, err } = await start(['trigger', '--to', 'http://127.0.0.1:9/', ...args], { env }).ended;
-    expect([code, out, err]).toEqual([
-      2,
-      '',
-      expect.stringContaining('Expected CALLBACK_SECRET to be the private key'),
-    ]);
+  const { both } = await writeOwn(bySignature);
+  const env = { CALLBACK_SECRET: 'no-private-key' };
+  const fault = expect.stringContaining('Expected CALLBACK_SECRET to be the private key') as string;
+  for (const args of both) {
+    const { code, out, err } = await triggerWith(env, '--to', 'http://127.0.0.1:9/', ...args);
+    expect([code, out, err]).toEqual([2, '', fault]);
     expect(err).not.toContain('no-private-key');
   }
 });
@@ -195,7 +191,6 @@ test.each<[string, readonly string[], string]>([
   ['a scenario of queries', ['query-lags'], 'Expected <scenario> with --service to be one of success, failed, '],
   ['a reversal that the definition does not have', ['reversed'], 'The definition has no REVERSED.'],
   ['an amount', ['success', '--amount', '5'], 'Expected --amount or --service, not both: a sample has its amount.'],
-  ['a seed', ['success', '--seed', '5'], 'Expected --seed or --service, not both: the ids are always fresh.'],
   ['a speed of 0', ['success', '--speed', '0'], 'Expected --speed to be a number above 0'],
 ])('%s is refused beside --service', async (_what, args, message) => {
   const { samples } = await writeOwn();
@@ -215,17 +210,12 @@ test('a sample that the definition refuses is named, and so is what is missing',
 });
 
 test('an endpoint that does not believe a signed callback is told of CALLBACK_SECRET, and of no token', async () => {
-  const { service, success, samples } = await writeOwn();
+  const { both } = await writeOwn();
   const { url } = await startMerchant(Array<number>(5).fill(401));
-  for (const args of [
-    ['success', ...samples],
-    ['--data', success, '--service', service],
-  ]) {
+  const hint = expect.stringContaining('This command signs with CALLBACK_SECRET') as string;
+  for (const args of both) {
     const { code, out } = await trigger('--to', url, ...args);
-    expect([code, out.replaceAll('\n', ' ')]).toEqual([
-      1,
-      expect.stringContaining('This command signs with CALLBACK_SECRET'),
-    ]);
+    expect([code, out.replaceAll('\n', ' ')]).toEqual([1, hint]);
     expect(out).not.toContain('token');
   }
 });

@@ -212,14 +212,6 @@ test('trigger ends with the code of its verdict when its reader has gone', async
   expect((await ended).code).toBe(1);
 });
 
-test('a transfer has another id each time, unless the seed is the same', async () => {
-  const { url, bodies } = await startMerchant();
-  for (const seed of [[], [], ['--seed', '5'], ['--seed', '5']]) await run('trigger', 'success', '--to', url, ...seed);
-  const ids = bodies().map((body) => (JSON.parse(body) as TransferCallback).data.id);
-  expect(new Set(ids).size).toBe(3);
-  expect(ids[2]).toBe(ids[3]);
-});
-
 test('--data sends the bytes of a file once, and reports whether they were acknowledged', async () => {
   const url = await startReceiver();
   const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-data-'));

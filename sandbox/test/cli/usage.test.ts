@@ -35,7 +35,8 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
   const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
     ['Unknown command: got "frob"; known are check, sandbox, trigger.', ['frob']],
-    ["Unknown option '--sede'. Did you mean `--seed`?", ['sandbox', '--sede']],
+    ['Unknown command: got "chekc". Did you mean `check`?', ['chekc']],
+    ["Unknown option '--sped'. Did you mean `--speed`?", ['sandbox', '--sped']],
     ["Unknown option '--too'. Did you mean `--to`?", ['trigger', 'failed', '--too', 'http://127.0.0.1:1']],
     ["Unknown option '--frobnicate'; known are --", ['sandbox', '--frobnicate']],
     ['Unexpected argument: got "frob".', ['sandbox', 'frob']],
@@ -43,12 +44,12 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
     ['Expected --port to be a number, got "x".', ['sandbox', '--port', 'x']],
     ['Expected --port to be a whole number from 0 to 65535, got 70000.', ['sandbox', '--port', '70000']],
     ['Expected a value for --port; one that begins with a dash is given as --port=-1.', ['sandbox', '--port', '-1']],
-    ['Expected --host to be an address, got "".', ['sandbox', '--host', '']],
+    ['Expected --host to be a host name or address, got "".', ['sandbox', '--host', '']],
     ['Expected --api-key to be visible ASCII characters', ['sandbox', '--api-key', 'a b']],
     ['Expected --final-after to be a whole number', ['sandbox', '--final-after', '1.5']],
     ['Expected --callback-url to be a URL on this machine', ['sandbox', '--callback-url', 'http://example.com']],
     ['Expected --scenario to be one of success', ['sandbox', '--scenario', 'frob']],
-    ['Expected --seed once, got it twice.', ['sandbox', '--seed', '1', '--seed', '2']],
+    ['Expected --speed once, got it twice.', ['sandbox', '--speed', '1', '--speed', '2']],
     ['Expected a scenario, such as success: transfer-sandbox trigger success --to URL.', ['trigger', ...to]],
     [
       'Expected --to to be a URL of http or https: begin it with http://.',

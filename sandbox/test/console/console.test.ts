@@ -32,13 +32,11 @@ describe('a transfer', () => {
     await page.getByRole('button', { name: 'Contradict' }).click();
     await page.getByRole('button', { name: 'Contradict' }).click();
     await shows(page, '422');
-    expect(questions).toEqual(Array(2).fill(expect.stringContaining('Announce FAILED under the same id?')));
+    expect(questions).toEqual(Array(2).fill(expect.stringContaining('Send FAILED under the same id?')));
     expect(await page.getByRole('row', { name: 'Handled before' }).innerText()).toMatch(
       /SUCCESS\s+15000 XAF\s+success-1/,
     );
-    expect(await page.getByRole('row', { name: 'Announced now' }).innerText()).toMatch(
-      /FAILED\s+15000 XAF\s+success-1/,
-    );
+    expect(await page.getByRole('row', { name: 'Sent now' }).innerText()).toMatch(/FAILED\s+15000 XAF\s+success-1/);
     expect(sandbox.attempts).toHaveLength(3);
   });
 
@@ -62,7 +60,7 @@ describe('a transfer', () => {
 });
 
 describe('a payload', () => {
-  test('is edited and sent as a stranger would send it, with a verdict and the response beside it', async () => {
+  test('is changed and sent as a forgery, with a verdict and the response beside it', async () => {
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiverWithToken() });
     await create(sandbox, { externalId: 'success-1' });
     await sandbox.advance(1_000);
@@ -77,12 +75,11 @@ describe('a payload', () => {
       expect(await page.locator('#advice').innerText()).toContain(advice);
     };
     expect(await address.inputValue()).toBe(sandbox.transfers()[0]?.callbackUrl);
-    expect(await page.getByLabel('With the headers of the sandbox').isVisible()).toBe(false);
     const text = await payload.inputValue();
     await send(/^200\n[^]*duplicate/, '◌ Your app acknowledged it, and it is true.', 'Change one');
     await payload.fill(text.replace('15000', '9915000'));
-    await send(/^422\n/, '– This is no verdict about the sender.', 'never acknowledged');
-    const forged = text.replace(/"id": ".*"/, '"id": "an-id-of-a-stranger"');
+    await send(/^422\n/, '– This is not a verdict about the sender.', 'never acknowledged');
+    const forged = text.replace(/"id": ".*"/, '"id": "an-id-of-a-forger"');
     await payload.fill(forged);
     await send(/^200\n[^]*processed/, '✗ Your app acknowledged a forgery.', 'Does the address hold a token? Change it');
     expect(await page.locator('#verdict').getAttribute('class')).toBe('bad');
@@ -104,7 +101,7 @@ describe('a payload', () => {
   });
 });
 
-describe('text of strangers', () => {
+describe('text of others', () => {
   test('characters that turn the direction of a text or hide in it are shown as their numbers', async () => {
     const { url } = await startMerchant((_received, _count, response) => response.writeHead(500).end('a\u200bb\nc'));
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });

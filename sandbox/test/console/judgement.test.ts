@@ -1,9 +1,8 @@
-import { headerToken } from 'transfer-callbacks';
 import { expect, test } from 'vitest';
 import { create, startSandbox } from '../service/support.js';
 import { openConsole, startCallbacks } from './support.js';
 
-// What the page says of the app: whether it did right, and whether it believes strangers.
+// What the page says of the app: whether it did right.
 
 test('an app that refuses a contradiction, a body cut short and another type has done right', async () => {
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startCallbacks() });
@@ -22,20 +21,4 @@ test('an app that refuses a contradiction, a body cut short and another type has
     .first()
     .waitFor();
   expect(await page.locator('#timeline .bad').count()).toBe(0);
-});
-
-test('a forgery has the headers of the sandbox only if they are asked for, and then proves nothing', async () => {
-  const callbackHeaders = { 'X-Token': 'sixteen-letters-' };
-  const callbackUrl = await startCallbacks({ verify: headerToken('X-Token', callbackHeaders['X-Token']) });
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl, callbackHeaders });
-  await create(sandbox, { externalId: 'success-1' });
-  await sandbox.advance(1_000);
-  const page = await openConsole(sandbox);
-  await page.getByText('Payload').click();
-  await page.getByRole('button', { name: 'Send', exact: true }).click();
-  await page.locator('#verdict').getByText('✓ Your app did not believe it.').waitFor();
-  await page.getByLabel('With the headers of the sandbox').check();
-  await page.getByRole('button', { name: 'Send', exact: true }).click();
-  await page.locator('#verdict').getByText('– The sender had the headers of the sandbox.').waitFor();
-  expect(await page.locator('#advice').innerText()).toContain('Handled before');
 });

@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { deliver } from 'transfer-sandbox';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { create, startMerchant, startSandbox } from '../service/support.js';
-import { serve } from '../../../test/support/servers/serve.js';
 import { browser, openConsole, shows } from './support.js';
 
 // The page does no harm: with text of strangers, for pages of strangers, with secrets, and in a shell.
@@ -65,7 +63,7 @@ describe('the form', () => {
 });
 
 describe('a transfer', () => {
-  test('gives the command and the test of an attempt, quoted for a shell', async () => {
+  test('gives the command of an attempt, quoted for a shell', async () => {
     const { url } = await startMerchant([500]);
     const callbackHeaders = { 'X-Token': "it's" };
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: `${url}?a='b'`, callbackHeaders });
@@ -88,35 +86,5 @@ describe('a transfer', () => {
       ...['--data-binary', attempt?.body],
     ]);
     expect(await copy('Copy id')).toBe(attempt?.transferId);
-  });
-
-  test('is copied as a test that sends the same request, whatever characters its address has', async () => {
-    const received: (string | undefined)[][] = [];
-    const { url, close } = await serve((request, response) => {
-      request.resume();
-      received.push([request.url, request.headers['x-token'] as string]);
-      response.end();
-    });
-    onTestFinished(close);
-    const path = `/o'brien/cb',[(globalThis.isHacked=true)]:1,y:'?token=a'b\`\${globalThis.isHacked=true}`;
-    const callbackHeaders = { 'X-Token': "it's" };
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url + path, callbackHeaders });
-    await create(sandbox, { externalId: "success-'); globalThis.isHacked=true; ('" });
-    await sandbox.advance(1_000);
-    const page = await openConsole(sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
-    await page.getByRole('button', { name: 'Copy test' }).click();
-    await page.getByRole('status').getByText('Copied.').waitFor();
-    const code: string = await page.evaluate('navigator.clipboard.readText()');
-    const ran: Promise<void>[] = [];
-    const note = (_name: string, run: () => Promise<void>) => ran.push(run());
-    const names = ['deliver', 'expect', 'test', 'app'];
-    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- It is the code that people paste.
-    const paste = new Function(...names, code.replaceAll(/^import .*$/gm, '')) as (...values: unknown[]) => void;
-    paste(deliver, expect, note, url);
-    await Promise.all(ran);
-    expect(ran).toHaveLength(1);
-    expect(received).toEqual([received[0], received[0]]);
-    expect(received[0]?.[1]).toBe("it's");
-    expect(globalThis).not.toHaveProperty('isHacked');
   });
 });

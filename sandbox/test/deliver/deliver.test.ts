@@ -10,7 +10,6 @@ import { afterEach, describe, expect, test } from 'vitest';
 import {
   basicAuth,
   memoryStore,
-  transferCallbackListener,
   transferCallbackRouter,
   urlToken,
   type ReceiverOptions,
@@ -150,15 +149,17 @@ test('deliver reaches an endpoint that checks a password, with `headers`', async
   expect(handled).toEqual([callback.data.id]);
 });
 
-test.each(invalidCallbacks)('$title is refused with a 400 and reaches no handler', async ({ callback }) => {
+test('each invalid callback has its own title, is refused with a 400 and reaches no handler', async () => {
   const { app, handled } = merchant();
-  expect(await deliver(app, callback, { path })).toEqual({ acknowledged: false, responses: [400, 400, 400, 400] });
+  for (const { title, callback } of invalidCallbacks) {
+    expect([title, await deliver(app, callback, { path, retry: false })]).toEqual([
+      title,
+      { acknowledged: false, responses: [400] },
+    ]);
+  }
   expect(handled).toEqual([]);
-});
-
-test('each invalid callback has a different title', () => {
-  expect(new Set(invalidCallbacks.map(({ title }) => title)).size).toBe(invalidCallbacks.length);
   expect(invalidCallbacks.length).toBeGreaterThan(40);
+  expect(new Set(invalidCallbacks.map(({ title }) => title)).size).toBe(invalidCallbacks.length);
 });
 
 describe('the target', () => {
@@ -166,23 +167,24 @@ describe('the target', () => {
     setTimeout(() => response.end(), 5);
   }
 
-  test('deliver reaches a listener, a server that listens, a server that does not listen yet, and a URL', async () => {
-    const options = {
-      store: memoryStore(),
-      onSuccess: () => undefined,
-      onFailed: () => undefined,
-      logger: false,
-    } as const;
-    const listener = transferCallbackListener(options);
-    const served = await serve(listener);
-    closing.push(served.close);
-    const listening = createServer(listener).listen(0, '127.0.0.1');
-    closing.push(() => listening.close());
-    const idle = createServer(listener);
-    for (const target of [listener, listening, idle, served.url, new URL(served.url)]) {
+  test('deliver reaches a listener, a URL, and a server that listens, at any address, or not yet', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
+    const served = await serve(respondSlowly);
+    const open = [
+      createServer(respondSlowly),
+      createServer(respondSlowly),
+      createHttpsServer(selfSigned, respondSlowly),
+    ];
+    open[0]?.listen(join(directory, 'socket'));
+    open[1]?.listen(0, 'localhost');
+    open[2]?.listen(0, '127.0.0.1');
+    await Promise.all(open.map((server) => once(server, 'listening')));
+    closing.push(served.close, ...open.map((server) => () => server.close()), () => rm(directory, { recursive: true }));
+    const idle = [createServer(respondSlowly), createHttpsServer(selfSigned, respondSlowly)];
+    for (const target of [respondSlowly, served.url, new URL(served.url), ...open, ...idle]) {
       expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
     }
-    expect([listening.listening, idle.listening]).toEqual([true, false]);
+    expect([...open, ...idle].map(({ listening }) => listening)).toEqual([true, true, true, false, false]);
   });
 
   test('deliver posts to the path of a URL', async () => {
@@ -192,25 +194,6 @@ describe('the target', () => {
     await deliver(`${url}/callbacks`, 'x');
     await deliver(`${url}/callbacks`, 'x', { path: '/elsewhere' });
     expect(bodies).toEqual(['POST /callbacks application/json x', 'POST /elsewhere application/json x']);
-  });
-
-  test('deliver reaches a server at every address that it listens on', async () => {
-    const server = createServer((_request, response) => response.end()).listen(0, 'localhost');
-    await once(server, 'listening');
-    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
-    server.close();
-  });
-
-  test('deliver reaches an https server with any certificate, whether it listens yet or not', async () => {
-    const { app } = appResponding(200);
-    const listening = createHttpsServer(selfSigned, app).listen(0, '127.0.0.1');
-    closing.push(() => listening.close());
-    await once(listening, 'listening');
-    const idle = createHttpsServer(selfSigned, app);
-    for (const target of [listening, idle]) {
-      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
-    }
-    expect([listening.listening, idle.listening]).toEqual([true, false]);
   });
 
   test('deliver checks the certificate of a URL, as the service would', async () => {
@@ -253,16 +236,5 @@ describe('the target', () => {
         /^Expected `target` to be an app, a request listener, an http or https server \(of Fastify: `app\.server`\), or a URL, got /,
       ) as string,
     });
-  });
-
-  test('deliver reaches a server that listens at a path of the file system', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
-    const server = createServer(respondSlowly).listen(join(directory, 'socket'));
-    closing.push(
-      () => server.close(),
-      () => rm(directory, { recursive: true }),
-    );
-    await once(server, 'listening');
-    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
   });
 });

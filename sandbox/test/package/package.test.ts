@@ -194,7 +194,7 @@ test.each([
     expect((await npx('trigger', 'duplicate')).at(-1)?.passed).toBe(true);
     const rows = await npx('check');
     const find = (row: string) => rows.find((each) => each.name === row)?.verdict;
-    expect(['success', 'duplicate', 'stranger', 'unbookable'].map(find)).toEqual(['right', 'right', 'right', 'wrong']);
+    expect(['success', 'duplicate', 'forged', 'unbookable'].map(find)).toEqual(['right', 'right', 'right', 'wrong']);
   },
 );
 
@@ -219,7 +219,7 @@ test('npx checks an endpoint of a service by its name in an empty folder', async
     .map((line) => JSON.parse(line) as { name?: string; verdict?: string });
   expect(lines[0]).toMatchObject({ type: 'service', service: 'paystack', isSeenLive: false });
   const find = (row: string) => lines.find((each) => each.name === row)?.verdict;
-  expect(['success', 'reversed', 'stranger'].map(find)).toEqual(['right', 'right', 'right']);
+  expect(['success', 'reversed', 'forged'].map(find)).toEqual(['right', 'right', 'right']);
 });
 
 test.each(['mts', 'cts'])(

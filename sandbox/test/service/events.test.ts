@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TransferSandbox } from 'transfer-sandbox';
-import { create, play, query, startReceiver, startSandbox } from './support.js';
+import { create, gate, play, query, startReceiver, startSandbox } from './support.js';
 
 const start = Date.parse('2026-01-15T10:30:00.000Z');
 
@@ -42,16 +42,20 @@ test('the events show a transfer from its creation to the acknowledgement', asyn
   expect(attempts).toEqual(sandbox.attempts);
 });
 
-test('the events contain a resend, but not its acknowledgement, which changes nothing', async () => {
-  const { sandbox } = await play();
+test('a resend delivers the same bytes with new attempts, and its acknowledgement changes nothing', async () => {
+  const { sandbox, bodies } = await play('success', [200, 500, 200]);
+  await expect(sandbox.resend('one')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   await sandbox.advance(1_000);
-  await sandbox.resend('one');
+  await sandbox.resend(String(sandbox.transfers()[0]?.id));
+  await sandbox.advance(30_000);
   expect(events(sandbox).slice(2)).toEqual([
     [1, 'attempt', 1, 200],
     [1, 'acknowledged', 1],
     [1, 'resent'],
-    [1, 'attempt', 1, 200],
+    [1, 'attempt', 1, 500],
+    [31, 'attempt', 2, 200],
   ]);
+  expect(new Set(bodies()).size).toBe(1);
 });
 
 test('the events have one entry for consecutive queries with the same response', async () => {
@@ -70,8 +74,7 @@ test('the events have one entry for consecutive queries with the same response',
 });
 
 test('a transfer counts its running attempts', async () => {
-  let respond: (() => void) | undefined;
-  const released = new Promise<void>((resolve) => (respond = resolve));
+  const { opened: released, open: respond } = gate();
   const { sandbox, received } = await play('burst', async (_received, _count, response) => {
     await released;
     response.end();
@@ -79,7 +82,7 @@ test('a transfer counts its running attempts', async () => {
   const advanced = sandbox.advance(1_000);
   await expect.poll(() => received).toHaveLength(10);
   expect(sandbox.transfers()).toMatchObject([{ underWay: 10, next: undefined }]);
-  respond?.();
+  respond();
   await advanced;
   expect(sandbox.transfers()).toMatchObject([{ underWay: 0, next: undefined }]);
 });

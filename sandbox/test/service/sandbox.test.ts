@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../../test/support/servers/port.js';
-import { course, create, play, startMerchant, startSandbox } from './support.js';
+import { create, play, startMerchant, startSandbox } from './support.js';
 
 test('an attempt has its duration and the body of its response', async () => {
   const responses = [
@@ -58,20 +58,6 @@ test('a function of the headers that returns none ends the attempt with what is 
   const error = expect.stringMatching(/Expected `what the function of the headers returns.x-token` to be/) as string;
   expect(sandbox.attempts[0]?.response).toEqual({ error });
   expect(JSON.stringify(sandbox.attempts)).not.toContain('secret');
-});
-
-test('resend delivers the same bytes again, with new attempts', async () => {
-  const { sandbox, bodies } = await play('success', [200, 500, 200]);
-  await expect(sandbox.resend('one')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-  await sandbox.advance(1_000);
-  await sandbox.resend(String(sandbox.transfers()[0]?.id));
-  await sandbox.advance(30_000);
-  expect(course(sandbox)).toEqual([
-    [0, 1, 200],
-    [0, 1, 500],
-    [30, 2, 200],
-  ]);
-  expect(new Set(bodies()).size).toBe(1);
 });
 
 test('resend delivers a callback that the scenario withheld', async () => {

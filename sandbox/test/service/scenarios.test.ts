@@ -1,16 +1,57 @@
 import { expect, test } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferScenarios } from 'transfer-sandbox';
-import { course, create, longEnoughMs, play, query, startMerchant, startReceiver, startSandbox } from './support.js';
+import type { TransferScenario } from '../../src/service/scenarios.js';
+import {
+  course,
+  create,
+  gate,
+  longEnoughMs,
+  play,
+  query,
+  startMerchant,
+  startReceiver,
+  startSandbox,
+} from './support.js';
 
 const statusOf = async (sandbox: Parameters<typeof query>[0]) => (await query(sandbox, 'one')).body.data?.status;
 
-test('success: any first 2xx ends the delivery', async () => {
-  const { sandbox, bodies } = await play('success', [204]);
+test.each<[TransferScenario, number[], [seconds: number, number: number, response: number | string][]]>([
+  ['success', [204], [[0, 1, 204]]],
+  [
+    'duplicate',
+    [500],
+    [
+      [0, 1, 500],
+      [30, 2, 200],
+      [90, 3, 200],
+    ],
+  ],
+  [
+    'lost-attempts',
+    [],
+    [
+      [0, 1, 'lost'],
+      [30, 2, 'lost'],
+      [90, 3, 200],
+    ],
+  ],
+  [
+    'response-lost',
+    [],
+    [
+      [0, 1, 'response lost'],
+      [30, 2, 200],
+    ],
+  ],
+])('%s after %j is a course of %j, with the same bytes each time', async (scenario, statuses, expected) => {
+  const { sandbox, bodies } = await play(scenario, statuses);
   await sandbox.advance(longEnoughMs);
-  expect(course(sandbox)).toEqual([[0, 1, 204]]);
-  expect(sandbox.transfers()).toMatchObject([{ delivered: true, next: undefined }]);
-  expect(JSON.parse(String(bodies()[0]))).toEqual(sandbox.transfers()[0]?.callback);
+  expect(course(sandbox)).toEqual(expected);
+  const [{ callback, ...transfer } = expect.fail('no transfer')] = sandbox.transfers();
+  expect(transfer).toMatchObject({ delivered: true, next: undefined });
+  const arrived = expected.filter(([, , response]) => response !== 'lost');
+  expect(bodies()).toEqual(arrived.map(() => JSON.stringify(callback)));
 });
 
 test('without 2xx there are exactly 4 attempts, 0, 30, 90 and 210 s after the first, with the same bytes', async () => {
@@ -67,20 +108,8 @@ test('early-callback: a merchant that waits for the creation first gets its resp
   expect(course(sandbox)).toEqual([[0, 1, 'no response within 50 ms']]);
 });
 
-test('duplicate: the acknowledged callback is sent once more', async () => {
-  const { sandbox, bodies } = await play('duplicate', [500]);
-  await sandbox.advance(longEnoughMs);
-  expect(course(sandbox)).toEqual([
-    [0, 1, 500],
-    [30, 2, 200],
-    [90, 3, 200],
-  ]);
-  expect(new Set(bodies()).size).toBe(1);
-});
-
 test('burst: ten copies arrive concurrently', async () => {
-  let release: () => void = () => undefined;
-  const all = new Promise<void>((resolve) => (release = resolve));
+  const { opened: all, open: release } = gate();
   const { sandbox, bodies } = await play('burst', async (_received, count, response) => {
     if (count === 10) release();
     await all;
@@ -89,27 +118,6 @@ test('burst: ten copies arrive concurrently', async () => {
   await sandbox.advance(longEnoughMs);
   expect(course(sandbox)).toEqual([...Array.from({ length: 10 }, (_, copy) => [0, copy + 1, 500]), [30, 11, 200]]);
   expect(new Set(bodies()).size).toBe(1);
-});
-
-test('lost-attempts: the first two attempts never arrive', async () => {
-  const { sandbox, received } = await play('lost-attempts');
-  await sandbox.advance(longEnoughMs);
-  expect(course(sandbox)).toEqual([
-    [0, 1, 'lost'],
-    [30, 2, 'lost'],
-    [90, 3, 200],
-  ]);
-  expect(received).toHaveLength(1);
-});
-
-test('response-lost: the response of the merchant is lost, and the callback is sent again', async () => {
-  const { sandbox, bodies } = await play('response-lost');
-  await sandbox.advance(longEnoughMs);
-  expect(course(sandbox)).toEqual([
-    [0, 1, 'response lost'],
-    [30, 2, 200],
-  ]);
-  expect(bodies()[0]).toBe(bodies()[1]);
 });
 
 test('slow-sender: the body arrives in pieces', async () => {

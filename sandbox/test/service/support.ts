@@ -24,6 +24,13 @@ export async function startSandbox(options?: TransferSandboxOptions): Promise<Tr
   return sandbox;
 }
 
+/** A promise that a test resolves. */
+export function gate() {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
 export interface Received {
   readonly body: string;
   readonly headers: IncomingHttpHeaders;

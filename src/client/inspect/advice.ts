@@ -46,11 +46,11 @@ interface Findings {
 
 const advices: Readonly<Record<'handled' | 'conflict' | 'unknown', Readonly<Advice>>> = {
   handled: {
-    meaning: 'The handler has succeeded, for what the service gives, or the money was given back before.',
+    meaning: 'The handler has succeeded, for the facts that the service reports, or the money was refunded before.',
     advice: 'Nothing is left to do here. If the payout still looks open, look into your own books.',
   },
   conflict: {
-    meaning: 'The handler has succeeded, for other facts than the service gives now.',
+    meaning: 'The handler has succeeded, for other facts than the service reports now.',
     advice:
       'Inspect it again in some minutes, because a query may lag. If nothing changes, trust the service: correct your ' +
       'own books by hand, and do not run the handler again.',

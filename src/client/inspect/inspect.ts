@@ -1,5 +1,5 @@
 import { isOtherId, toTransferKey } from '../../core/callback.js';
-import { requireRecord } from '../../core/inspect.js';
+import { requireRecord } from '../../core/records.js';
 import type { Transaction } from '../../core/payout-service.js';
 import type { StoreRecord } from '../../core/store.js';
 import { maxTimerMs, onlyKnownOptions } from '../../lib/checks.js';

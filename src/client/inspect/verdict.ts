@@ -48,12 +48,12 @@ export type TransferVerdict =
   /** A delivery holds the claim. */
   | 'in_progress'
   /**
-   * The handler has succeeded, for the facts that the service gives. Or the payout was refunded, and that is final.
+   * The handler has succeeded, for the facts that the service reports. Or the payout was refunded, and that is final.
    */
   | 'handled'
   /** The transfer is final, and this status has no record: it was not handled, or the store has lost the record. */
   | 'missed'
-  /** The handler has succeeded, for other facts than the service gives. */
+  /** The handler has succeeded, for other facts than the service reports. */
   | 'conflict'
   /** The handler has succeeded, but for the service the transfer is not final. */
   | 'unfounded'
@@ -63,7 +63,7 @@ export type TransferVerdict =
   | 'undecided';
 
 /**
- * `same` and `other`: handled with the facts that the service gives, or with other ones. `before`: handled as the
+ * `same` and `other`: handled with the facts that the service reports, or with other ones. `before`: handled as the
  * success that the service has reversed since.
  */
 type RecordColumn = Exclude<RecordReading['state'], 'handled'> | 'same' | 'other' | 'before';
@@ -79,7 +79,7 @@ const verdicts: Readonly<Record<ServiceReading['state'], Readonly<Record<RecordC
 
 type Facts = Partial<Record<keyof TransferCallbackFacts, unknown>>;
 
-/** `facts` are those that the service gives. */
+/** `facts` are the facts that the service reports. */
 export function toVerdict(service: ServiceReading, record: RecordReading, facts: Facts): TransferVerdict {
   return verdicts[service.state][toColumn(record, facts)];
 }
@@ -110,7 +110,7 @@ function isSameMoney(facts: Facts, handled: TransferCallbackFacts): boolean {
   );
 }
 
-/** Compares the status that the service gives with the status in each record, of the transfer and its reversal. */
+/** Compares the status that the service reports with the status in each record, of the transfer and its reversal. */
 function compareStatus(status: unknown, handled: readonly TransferCallbackFacts[]): RecordColumn {
   if (status === undefined) return 'same';
   const statuses = handled.map((each) => each.status);

@@ -6,7 +6,7 @@ const dayMs = 86_400_000;
 /** How many statuses are counted. A service may write more than a word into a status. */
 const mostStatuses = 20;
 
-/** The statuses of the transfers that the service gives as open. */
+/** The statuses of the transfers that the service reports as open. */
 export class OpenStatuses {
   readonly #seemsFinal: PayoutService['seemsFinal'];
   readonly #counts = new Map<string, number>();
@@ -35,7 +35,7 @@ export class OpenStatuses {
     if (this.#seemFinal.size + this.#old.size === 0) return undefined;
     const list = (statuses: ReadonlySet<string>): string => [...statuses].join(', ');
     const facts = [
-      ...(this.#seemFinal.size > 0 ? [`The service gives the status ${list(this.#seemFinal)}`] : []),
+      ...(this.#seemFinal.size > 0 ? [`The service reports the status ${list(this.#seemFinal)}`] : []),
       ...(this.#old.size > 0 ? [`Transfers older than a day have the status ${list(this.#old)}`] : []),
     ];
     const advice = this.#seemFinal.size > 0 ? `${translateStatus} Otherwise contact` : 'Contact';

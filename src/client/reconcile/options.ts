@@ -2,7 +2,7 @@ import { wholeNumber } from '../../lib/checks.js';
 import { requireSignal } from '../checks.js';
 
 /** Options of a run over many transfers. */
-export interface PassOptions {
+export interface RunOptions {
   /**
    * How many transfers are processed at the same time, at most 10 000.
    * @default 4
@@ -26,10 +26,10 @@ export interface PassOptions {
   signal?: AbortSignal | undefined;
 }
 
-export const passOptionNames = ['concurrency', 'queriesPerSecond', 'limit', 'signal'];
+export const runOptionNames = ['concurrency', 'queriesPerSecond', 'limit', 'signal'];
 
 /** Throws INVALID_ARGUMENT. */
-export function checkPassOptions(options: PassOptions): void {
+export function checkRunOptions(options: RunOptions): void {
   const { concurrency, queriesPerSecond, limit, signal } = options;
   // Each of them is a worker, which takes memory whether it has a transfer or not.
   if (concurrency !== undefined) wholeNumber('concurrency', concurrency, { min: 1, max: 10_000, example: 4 });

@@ -3,8 +3,8 @@ import type { CallbackShape } from '../../core/callback.js';
 import { invalidArgument, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
 import { requireAsk, type Serving } from '../ask.js';
 import { requireIterable, requireReceiver } from '../checks.js';
-import { checkPassOptions, passOptionNames, type PassOptions } from './options.js';
-import { Pass, type Fault } from './pass.js';
+import { checkRunOptions, runOptionNames, type RunOptions } from './options.js';
+import { Run, type Fault } from './run.js';
 import type { TransferList } from './list.js';
 import { ReconciliationError } from './errors.js';
 import { findCreationMs } from './item.js';
@@ -13,13 +13,13 @@ import { ReportBuilder, type PendingTransfer, type Reconciled, type Reconciliati
 import { Throttle } from './throttle.js';
 
 /** Options of `reconcileTransfers`. */
-export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptions {
+export interface ReconcileOptions<C extends CallbackShape, Tx> extends RunOptions {
   /** The receiver of the callbacks, or one on the same store, which knows what was handled before. */
   receiver: Receiving<C, Tx>;
   /**
    * The transfers that are open in your books, oldest first, for example rows of a cursor. Taken one at a time, when
    * needed.
-   * @default none: for a pass over `paid` alone
+   * @default none: for a run over `paid` alone
    */
   pending?: TransferList | undefined;
   /**
@@ -54,8 +54,8 @@ export interface ReconciledMessage {
   readonly onlyPaid: boolean;
 }
 
-const passes = channel('transfer-callbacks:reconciled');
-const optionNames = [...passOptionNames, 'receiver', 'pending', 'paid', 'minAgeMs', 'onProgress'];
+const runs = channel('transfer-callbacks:reconciled');
+const optionNames = [...runOptionNames, 'receiver', 'pending', 'paid', 'minAgeMs', 'onProgress'];
 
 /**
  * Makes one run over the transfers whose callback has not come (service §6.5). Reads each, and gives those that are
@@ -86,16 +86,18 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
     return reconciled.result !== 'pending' || reconciled.reason !== 'not_read';
   }
   async function reconcileLists(): Promise<Fault | undefined> {
-    const first = new Pass(service, { name: 'pending', source: pending }, options, report);
-    const fault = await first.run(async (transfer) =>
+    const first = new Run(service, { name: 'pending', source: pending }, options, report);
+    const fault = await first.handleEach(async (transfer) =>
       note(ofPending, transfer, await reconcilePending(transfer, minAgeMs, first, receiver)),
     );
     // The last transfer of `pending` may have met trouble: that list is complete, and the service needs a pause.
     ofPaid.report.stopped = report.stopped ?? first.trouble;
     if (paid === undefined || ofPaid.report.stopped !== undefined) return fault;
     const rest = { ...options, limit: limit - first.count };
-    const second = new Pass(service, { name: 'paid', source: paid }, rest, ofPaid.report);
-    return second.run(async (transfer) => note(ofPaid, transfer, await reconcilePaid(transfer, second, receiver)));
+    const second = new Run(service, { name: 'paid', source: paid }, rest, ofPaid.report);
+    return second.handleEach(async (transfer) =>
+      note(ofPaid, transfer, await reconcilePaid(transfer, second, receiver)),
+    );
   }
 
   const fault = await reconcileLists();
@@ -107,14 +109,14 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
 
 function publish({ report, oldestOpenAt }: ReportBuilder, onlyPaid: boolean): void {
   const message: ReconciledMessage = { report, durationMs: report.durationMs, oldestOpenAt, onlyPaid };
-  passes.publish(Object.freeze(message));
+  runs.publish(Object.freeze(message));
 }
 
 /** Throws INVALID_ARGUMENT. */
 function checkOptions<C extends CallbackShape, Tx>(options: ReconcileOptions<C, Tx>): void {
   onlyKnownOptions(options, optionNames);
   const { receiver, pending, paid, minAgeMs, onProgress } = options;
-  checkPassOptions(options);
+  checkRunOptions(options);
   if (minAgeMs !== undefined) {
     wholeNumber('minAgeMs', minAgeMs, { min: 0, max: Number.MAX_SAFE_INTEGER, example: 600_000 });
   }

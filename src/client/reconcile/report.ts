@@ -28,7 +28,7 @@ export interface PendingTransfer {
  */
 export type Reconciled = {
   id: string;
-  /** The status that the service gives; `undefined` if the transfer was not read. */
+  /** The status that the service reports; `undefined` if the transfer was not read. */
   status?: string | undefined;
   /** Set for a transfer of `paid`. */
   paid?: true | undefined;
@@ -43,7 +43,7 @@ export type Reconciled = {
     | { result: 'processed' }
     /** The handler had succeeded before: the callback had arrived. */
     | { result: 'duplicate' }
-    /** Only for a transfer of `paid`: the service gives it as succeeded. Nothing was run. */
+    /** Only for a transfer of `paid`: the service reports it as succeeded. Nothing was run. */
     | { result: 'unchanged' }
     /**
      * `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the run ended first, or the receiver
@@ -65,7 +65,7 @@ export interface NotHandled {
   issues: readonly Issue[];
   /** The facts that were handled before, if they are in `conflict`. */
   recorded: Conflict['recorded'];
-  /** The facts that the service gives now, if they are in `conflict`. */
+  /** The facts that the service reports now, if they are in `conflict`. */
   received: Conflict['received'];
 }
 

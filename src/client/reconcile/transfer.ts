@@ -10,7 +10,7 @@ import { requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
 import { toShownStatus } from '../open-status.js';
-import type { Pass } from './pass.js';
+import type { Run } from './run.js';
 import { describeUnhandled } from './errors.js';
 import { findCreationMs, findDateFault, findId, findItemFault } from './item.js';
 import type { PendingTransfer, Reconciled } from './report.js';
@@ -19,7 +19,7 @@ import type { PendingTransfer, Reconciled } from './report.js';
 export type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'> & Serving;
 
 /** What is used of a run. */
-type Reading = Pick<Pass, 'lookUp' | 'noteStore' | 'stop'>;
+type Reading = Pick<Run, 'lookUp' | 'noteStore' | 'stop'>;
 
 /** Options of `reconcileTransfer`. */
 export interface ReconcileOneOptions<C extends CallbackShape, Tx> {
@@ -62,7 +62,7 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
 export async function reconcilePending<C extends CallbackShape, Tx>(
   transfer: PendingTransfer,
   minAgeMs: number,
-  pass: Reading,
+  run: Reading,
   receiver: Receiving<C, Tx>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
@@ -71,7 +71,7 @@ export async function reconcilePending<C extends CallbackShape, Tx>(
   const dateFault = findDateFault(transfer, 'pending');
   const isYoung = dateFault === undefined && Date.now() - findCreationMs(transfer) < minAgeMs;
   if (isYoung) return { id, result: 'pending', reason: 'too_young' };
-  return addFault(await readAndReceive(id, pass, receiver), dateFault);
+  return addFault(await readAndReceive(id, run, receiver), dateFault);
 }
 
 /** Adds an error, unless there is one about more than a date. */
@@ -85,13 +85,13 @@ function addFault(reconciled: Reconciled, error: TransferClientError | undefined
  */
 export async function reconcilePaid<C extends CallbackShape, Tx>(
   transfer: PendingTransfer,
-  pass: Reading,
+  run: Reading,
   receiver: Receiving<C, Tx>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
   const error = findItemFault(transfer, 'paid');
   if (error !== undefined) return { id, paid: true, result: 'failed', error };
-  const reconciled = await readAndReceive(id, pass, receiver, findUnreversed);
+  const reconciled = await readAndReceive(id, run, receiver, findUnreversed);
   const fault = findDateFault(transfer, 'paid') ?? findOpenFault(transfer, reconciled);
   return { ...addFault(reconciled, fault), paid: true };
 }
@@ -104,7 +104,7 @@ function findOpenFault(transfer: PendingTransfer, reconciled: Reconciled): Trans
   const isOpen = 'reason' in reconciled && reconciled.reason === 'not_final';
   if (!isOpen || !(Date.now() - findCreationMs(transfer) > longOpenMs)) return undefined;
   const message =
-    'The service gives the transfer as open a week after its creation, and your books have it as paid: its success was forged, or its money is on its way back.';
+    'The service reports the transfer as open a week after its creation, and your books have it as paid: its success was forged, or its money is on its way back.';
   return new TransferClientError('NOT_HANDLED', message);
 }
 
@@ -115,18 +115,18 @@ type Read = Pick<Reconciled, 'id' | 'status'>;
 function findUnreversed(read: Read, event: Announcement['event']): Reconciled | undefined {
   if (event === 'transfer.reversed') return undefined;
   if (event === 'transfer.success') return { ...read, result: 'unchanged' };
-  const message = 'The service gives the transfer as failed, and your books have it as paid. No handler was run.';
+  const message = 'The service reports the transfer as failed, and your books have it as paid. No handler was run.';
   return { ...read, result: 'failed', error: new TransferClientError('NOT_HANDLED', message) };
 }
 
 /** Reads a transfer, and hands it to the receiver if it is final, unless `findUnhandled` returns what became of it. */
 async function readAndReceive<C extends CallbackShape, Tx>(
   id: string,
-  pass: Reading,
+  run: Reading,
   receiver: Receiving<C, Tx>,
   findUnhandled: (read: Read, event: Announcement['event']) => Reconciled | undefined = () => undefined,
 ): Promise<Reconciled> {
-  const found = await pass.lookUp(id);
+  const found = await run.lookUp(id);
   if (found.result === 'skipped') return { id, result: 'pending', reason: 'not_read' };
   if (found.result === 'unknown' || found.result === 'failed') return { id, result: found.result, error: found.error };
   const read = { id, status: toShownStatus(found.transaction.status) };
@@ -136,10 +136,10 @@ async function readAndReceive<C extends CallbackShape, Tx>(
 
   const ended = await receiveFinal(found.callback, receiver);
   if (ended instanceof TransferClientError) return { ...read, result: 'failed', error: ended };
-  pass.noteStore(ended.outcome !== 'store_unavailable');
+  run.noteStore(ended.outcome !== 'store_unavailable');
   if (ended.outcome === 'processed' || ended.outcome === 'duplicate') return { ...read, result: ended.outcome };
   if (ended.outcome !== 'closing') return { ...read, result: 'failed', ...describeUnhandled(ended) };
-  pass.stop('closing');
+  run.stop('closing');
   return { id, result: 'pending', reason: 'not_read' };
 }
 

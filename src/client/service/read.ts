@@ -99,7 +99,7 @@ function interpret(read: unknown, states: Definition['states']): Reading {
     return { ...invalid([{ path: [], message: '`read` is not synchronous' }]), error };
   }
   if (typeof read !== 'object' || read === null) {
-    const message = `Expected \`read\` to return a transfer or \`{ ignored: name }\`, got ${describeGiven(read)}`;
+    const message = `Expected \`read\` to return an object with a \`state\`, got ${describeGiven(read)}`;
     return invalid([{ path: [], message }]);
   }
   const { ignored, state } = read as Partial<IgnoredEvent & ReadTransfer>;
@@ -189,7 +189,7 @@ function findIdIssues(
     issues.push({ path: ['id'], message });
   }
   if (externalId !== undefined || meaning === 'OTHER') return issues;
-  const advice = '. For a transfer that your app has not made, let `read` return `{ ignored: name }`';
+  const advice = '. If the service has renamed the field of your id, correct `read`';
   return [...issues, { path: ['externalId'], message: `${describeNoId(read.externalId)}${advice}` }];
 }
 

@@ -9,6 +9,7 @@ import { createTransfer, type CreateOptions, type TransferRequest } from '../cre
 import { findTransaction, getTransaction } from '../get-transaction.js';
 import { seemsFinal } from '../open-status.js';
 import { callGlobalFetch } from '../request.js';
+import { serviceWithPayload } from './payload.js';
 
 export type { Transaction };
 
@@ -94,10 +95,11 @@ export function transferService<C extends CallbackShape>(
 ): PayoutService<C> {
   onlyKnownOptions(options, optionNames);
   if ('payload' in options) requireSchema('payload', options.payload, 'payload: transferCallbackSchema');
-  const service = documentedService(options.payload);
+  const { payload } = options;
+  const service = payload ? serviceWithPayload(payload) : (documentedService as unknown as PayoutService<C>);
   // A key without a value must not mean that the service is not asked.
   if (keys.some((name) => name in options)) return toAsked(service, options as TransferServiceOptions<C>);
-  if (options.payload !== undefined) return service;
+  if (payload !== undefined) return service;
   const expected = 'given with `apiKey` and `apiSecret`, unless the service is not asked: then leave `service` out';
   throw invalidArgument('baseUrl', expected, undefined, "baseUrl: 'https://service.example/api'");
 }

@@ -2,7 +2,7 @@ import { describeState, hasMethods } from '../../lib/checks.js';
 import { callWithin, graceMs } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js';
-import { traceStoreCall, type StoreCall } from '../trace.js';
+import { storeChannel, traceStoreCall, type StoreCall } from '../trace.js';
 import type { StoreRules } from './rules.js';
 
 /** A request of the receiver. It always has the times that are optional for other callers. */
@@ -24,8 +24,9 @@ export function callStore<T>(
   name?: StoreCall,
   onLateValue?: (value: T) => void,
 ): Promise<T> {
-  const named = name === undefined ? call : () => traceStoreCall(name, call);
-  return callWithin(timeoutMs, named, lateError, graceMs, onLateValue);
+  const isTraced = name !== undefined && storeChannel.start.hasSubscribers;
+  const traced = isTraced ? () => traceStoreCall(name, call) : call;
+  return callWithin(timeoutMs, traced, lateError, graceMs, onLateValue);
 }
 
 /**
@@ -44,21 +45,27 @@ export function claimRecord<Tx>(
   };
   return callStore(
     queues ? queueMs + timeoutMs : timeoutMs,
-    // A JavaScript store may return a reply that is no promise.
+    // A JavaScript store may return a plain value.
     () => Promise.resolve(store.claim(key, request)).then(requireReply<Tx>),
     { method: 'claim', token, id },
     releaseLate,
   );
 }
 
-/** Releases a claim. Rejects with STORE_TIMEOUT, or as the store does. */
-export function release<Tx>(claim: Claim<Tx>, id: string, { token, timeoutMs }: TimedRequest): Promise<void> {
-  return callStore(timeoutMs, () => claim.release(), { method: 'release', token, id });
+/** Calls a method of a claim. Rejects with STORE_TIMEOUT, or as the store does. */
+export function callClaim<Tx, Method extends Exclude<StoreCall['method'], 'claim'>>(
+  claim: Claim<Tx>,
+  method: Method,
+  id: string,
+  { token, timeoutMs }: TimedRequest,
+): ReturnType<Claim<Tx>[Method]> {
+  const call = (): Promise<unknown> => claim[method]();
+  return callStore(timeoutMs, call, { method, token, id }) as ReturnType<Claim<Tx>[Method]>;
 }
 
 /** Frees a callback whose claim no delivery holds, so that it does not block the next attempt. Never throws. */
 export function releaseUnheld<Tx>(claim: Claim<Tx>, id: string, request: TimedRequest): void {
-  release(claim, id, request).catch(() => undefined); // If this fails, the lease expires.
+  callClaim(claim, 'release', id, request).catch(() => undefined); // If this fails, the lease expires.
 }
 
 function lateError(ms: number): TransferCallbackError {

@@ -1,6 +1,6 @@
 import { isReversalOf } from '../facts.js';
 import type { CallbackStore, Claim, ClaimReply } from '../store.js';
-import { claimRecord, release, releaseUnheld, type Claimed, type TimedRequest } from './call-store.js';
+import { callClaim, claimRecord, releaseUnheld, type Claimed, type TimedRequest } from './call-store.js';
 import type { StoreRules } from './rules.js';
 
 /**
@@ -25,7 +25,7 @@ export function claimCallback<Tx>(
  *
  * | the record of the transfer | claimed is                                                        |
  * | -------------------------- | ----------------------------------------------------------------- |
- * | free                       | the record of the transfer, and that of its refund                |
+ * | free                       | the record of the transfer, and the record of its refund          |
  * | handled with a success     | the record of its refund, if this is the reversal of that success |
  *
  * The record of the refund outlives a success that expires, is forgotten, or is recorded late over a refund.
@@ -63,7 +63,7 @@ async function claimOneAfterTheOther<Tx>(
   if (transfer.state === 'claimed') return { state: 'claimed', claim: toPair(transfer.claim, refund.claim) };
   if (transfer.state === 'handled' && isReversalOf(transfer.fingerprint, request.fingerprint)) return refund;
   // If this fails, the delivery ends: a late release would free its next claim, which has the same token.
-  await release(refund.claim, callback.id, request);
+  await callClaim(refund.claim, 'release', callback.id, request);
   return transfer;
 }
 

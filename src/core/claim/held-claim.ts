@@ -3,14 +3,13 @@ import { pause, setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import type { AfterCommit } from '../after-commit.js';
 import { DeliveryAborter, type Work } from '../in-flight.js';
-import { maxHandlerTimeouts, renewalsPerLease } from '../options.js';
 import type { Ending } from '../outcomes.js';
 import type { Claim } from '../store.js';
-import type { StoreCall } from '../trace.js';
-import { callStore, releaseUnheld, type TimedRequest } from './call-store.js';
+import { maxHandlerTimeouts, renewalsPerLease } from '../times.js';
+import { callClaim, releaseUnheld, type TimedRequest } from './call-store.js';
 import { claimCallback } from './claim-callback.js';
 import type { Line } from './line.js';
-import type { ClaimParts } from './parts.js';
+import type { ClaimParts } from './rules.js';
 
 const firstRetryPauseMs = 100;
 
@@ -19,7 +18,7 @@ export type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unava
 
 /**
  * - `running`: the handler runs, and the lease is renewed.
- * - `overdue`: the handler still runs, too late, and the lease is no longer renewed.
+ * - `overdue`: the handler has run for too long and still runs, and the lease is no longer renewed.
  * - `lost`: the handler still runs, with its signal aborted, because the claim is no longer this delivery's.
  * - `recording`: the handler has succeeded, and the success is being recorded.
  * - `releasing`: the handler has failed, and the claim is being released.
@@ -103,7 +102,7 @@ export class HeldClaim<Tx> implements Work {
   async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
     try {
-      const reply = await this.#call('settle', () => this.#claim.settle());
+      const reply = await callClaim(this.#claim, 'settle', this.id, this.#request);
       const overlapped = this.#startAfterCommit(reply, afterCommit);
       this.#succeed();
       this.finish();
@@ -125,7 +124,7 @@ export class HeldClaim<Tx> implements Work {
     this.#enter('releasing');
     clearTimeout(this.#heartbeat);
     try {
-      await this.#call('release', () => this.#claim.release());
+      await callClaim(this.#claim, 'release', this.id, this.#request);
     } catch (error) {
       logger.warn(
         { ...this.#logFields, err: error },
@@ -142,11 +141,6 @@ export class HeldClaim<Tx> implements Work {
     this.#state = 'finished';
     this.#passOn();
     this.#parts.inFlight.remove(this);
-  }
-
-  #call<T>(method: StoreCall['method'], call: () => Promise<T>): Promise<T> {
-    const { token, timeoutMs } = this.#request;
-    return callStore(timeoutMs, call, { method, token, id: this.id });
   }
 
   /** The fields of every log line. */
@@ -215,7 +209,7 @@ export class HeldClaim<Tx> implements Work {
       return;
     }
     try {
-      if (await this.#call('renew', () => this.#claim.renew())) {
+      if (await callClaim(this.#claim, 'renew', this.id, this.#request)) {
         this.#renewalError = undefined;
         return;
       }
@@ -290,7 +284,7 @@ export class HeldClaim<Tx> implements Work {
       await pause(pauseMs, { keepAlive: false });
       pauseMs = Math.min(2 * pauseMs, leaseMs / renewalsPerLease);
       try {
-        const reply = await this.#call('settle', () => this.#claim.settle());
+        const reply = await callClaim(this.#claim, 'settle', this.id, this.#request);
         const overlapped = this.#startAfterCommit(reply, afterCommit);
         const message = 'A handled callback was recorded on retry';
         if (overlapped) logger.error(this.#logFields, `${message}; it may have been handled twice.`);

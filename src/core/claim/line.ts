@@ -63,11 +63,10 @@ export class Line {
     });
   }
 
-  /** The store is asked. Until `endAsking`, deliveries whose time is up keep waiting. Returns the time. */
-  beginAsking(): number {
+  /** The store is asked. Until `endAsking`, deliveries whose time is up keep waiting. */
+  beginAsking(): void {
     this.#isAsking = true;
     this.#askedAt = performance.now();
-    return this.#askedAt;
   }
 
   /** The store has replied, and no delivery has succeeded yet. */

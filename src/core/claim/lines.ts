@@ -1,14 +1,14 @@
 import { toReason } from '../../lib/errors.js';
 import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
-import { maxHandlerTimeouts } from '../options.js';
-import { isReversalOf } from '../facts.js';
+import { isRefund, isReversalOf } from '../facts.js';
 import type { Claim, ClaimReply } from '../store.js';
-import { callStore, releaseUnheld, type TimedRequest } from './call-store.js';
+import { maxHandlerTimeouts } from '../times.js';
+import { callClaim, releaseUnheld, type TimedRequest } from './call-store.js';
 import { claimCallback } from './claim-callback.js';
 import { HeldClaim } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
-import type { ClaimParts } from './parts.js';
+import type { ClaimParts } from './rules.js';
 
 /**
  * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds,
@@ -32,18 +32,23 @@ export class Lines<Tx> {
 
   /**
    * Claims the callback of a delivery, and tells the delivery when it begins to wait for another one that holds the
-   * claim. A refund claims `both` records, or that of the refund alone if it reverses a success. Never rejects.
+   * claim. A refund claims both records, or only the record of the refund if it reverses a success. Never rejects.
    */
-  claim(delivery: Delivery, record?: 'both'): Promise<HeldClaim<Tx> | LineEnd> {
-    return this.#claim(delivery, record, performance.now() + this.#parts.options.inFlightWaitMs);
+  claim(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
+    return this.#claim(delivery, performance.now() + this.#parts.options.inFlightWaitMs);
   }
 
-  #claim(delivery: Delivery, record: 'both' | undefined, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
-    const lines = record === undefined ? this.#lines : this.#refunds;
+  #claim(delivery: Delivery, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+    const lines = this.#claimsBoth(delivery) ? this.#refunds : this.#lines;
     const line = lines.get(delivery.key);
     return line === undefined
-      ? this.#ask(delivery, record, new Line(delivery.key, delivery.id, lines), waitEndsAt)
-      : this.#waitAndAsk(delivery, record, line, waitEndsAt);
+      ? this.#ask(delivery, new Line(delivery.key, delivery.id, lines), waitEndsAt)
+      : this.#waitAndAsk(delivery, line, waitEndsAt);
+  }
+
+  /** Only a service that reverses transfers pays for the second record. */
+  #claimsBoth(delivery: Delivery): boolean {
+    return this.#parts.options.onReversed !== undefined && isRefund(delivery);
   }
 
   /** Ends every wait with `closing`, and every later claim too. */
@@ -52,43 +57,24 @@ export class Lines<Tx> {
     for (const line of [...this.#lines.values(), ...this.#refunds.values()]) line.tell({ state: 'closing' });
   }
 
-  async #waitAndAsk(
-    delivery: Delivery,
-    record: 'both' | undefined,
-    line: Line,
-    waitEndsAt: number,
-  ): Promise<HeldClaim<Tx> | LineEnd> {
+  async #waitAndAsk(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     delivery.beginWait();
     const result = await line.wait(waitEndsAt - performance.now());
     if (result === undefined) {
-      return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, record, line, waitEndsAt) : leave(line);
+      return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, line, waitEndsAt) : leave(line);
     }
     // A failure has learned of the success that this reverses.
     const isReversal = result.state === 'handled' && isReversalOf(result.fingerprint, delivery.fingerprint);
-    return isReversal ? this.#claim(delivery, record, waitEndsAt) : result;
+    return isReversal ? this.#claim(delivery, waitEndsAt) : result;
   }
 
   /** Asks the store, and again while another process holds the claim. */
-  async #ask(
-    delivery: Delivery,
-    record: 'both' | undefined,
-    line: Line,
-    waitEndsAt: number,
-  ): Promise<HeldClaim<Tx> | LineEnd> {
-    const { options, rules } = this.#parts;
+  async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     while (!this.#isClosed) {
-      const request = this.#toRequest(delivery, record, waitEndsAt - performance.now());
-      const askedAt = line.beginAsking();
-      let reply: ClaimReply<Tx>;
-      try {
-        reply = await claimCallback(options.store, line, request, rules);
-        if (reply.state === 'claimed' && this.#isLate(askedAt)) {
-          reply = await this.#renewOrClaim(reply.claim, line, request);
-        }
-      } catch (error) {
-        return line.end({ state: 'unavailable', error: toReason(error) });
-      }
-      if (reply.state === 'handled') return line.end(reply);
+      const request = this.#toRequest(delivery, waitEndsAt - performance.now());
+      line.beginAsking();
+      const reply = await this.#claimInTime(line, request);
+      if (reply.state === 'unavailable' || reply.state === 'handled') return line.end(reply);
       if (reply.state === 'claimed') {
         line.endAsking();
         return this.#keepOrRelease(new HeldClaim(reply.claim, request, line, this.#parts));
@@ -106,15 +92,12 @@ export class Lines<Tx> {
     return this.#isClosed ? claim.release().then(() => ({ state: 'closing' })) : claim;
   }
 
-  #toRequest(
-    { name, fingerprint, event, type, externalId }: Delivery,
-    record: 'both' | undefined,
-    leftMs: number,
-  ): TimedRequest {
+  #toRequest(delivery: Delivery, leftMs: number): TimedRequest {
+    const { name, fingerprint, event, type, externalId } = delivery;
     const { leaseMs, retentionMs, storeTimeoutMs, handlerTimeoutMs } = this.#parts.options;
     return {
       token: name,
-      ...(record !== undefined && { record }),
+      ...(this.#claimsBoth(delivery) && { record: 'both' }),
       fingerprint,
       leaseMs,
       retentionMs,
@@ -129,35 +112,38 @@ export class Lines<Tx> {
   }
 
   /**
-   * Renews a claim whose grant was read late, and claims again if the store no longer has it. A process that was
-   * stopped or starved may read `claimed` after its lease has lapsed and another delivery has settled. A reply that is
-   * read late proves nothing either. The second claim has the same token: no handler runs yet under a claim that a late
-   * release could free.
+   * Claims until a grant is read in time: it renews a claim whose grant was read late, and claims again if the store no
+   * longer has it. A process that was stopped or starved may read `claimed` after its lease has lapsed and another
+   * delivery has settled. A reply that is read late proves nothing either. All claims have the same token: no handler
+   * runs yet under one that a late release could free. Never rejects.
    */
-  async #renewOrClaim(claim: Claim<Tx>, line: Line, request: TimedRequest): Promise<ClaimReply<Tx>> {
+  async #claimInTime(line: Line, request: TimedRequest): Promise<ClaimReply<Tx> | Unavailable> {
     const { options, rules } = this.#parts;
-    const { token, timeoutMs } = request;
+    let granted: Claim<Tx> | undefined;
+    let isHeld = false;
     try {
-      let askedAt = performance.now();
-      while (await callStore(timeoutMs, () => claim.renew(), { method: 'renew', token, id: line.id })) {
-        if (!this.#isLate(askedAt)) return { state: 'claimed', claim };
-        askedAt = performance.now();
+      for (;;) {
+        const askedAt = performance.now();
+        if (granted !== undefined && isHeld) {
+          isHeld = await callClaim(granted, 'renew', line.id, request);
+        } else {
+          const reply: ClaimReply<Tx> = await claimCallback(options.store, line, request, rules);
+          if (reply.state !== 'claimed') return reply;
+          granted = reply.claim;
+          isHeld = true;
+        }
+        const isInTime = performance.now() - askedAt <= rules.readWithinMs;
+        if (isHeld && isInTime) return { state: 'claimed', claim: granted };
       }
-      askedAt = performance.now();
-      const reply = await claimCallback(options.store, line, request, rules);
-      if (reply.state !== 'claimed' || !this.#isLate(askedAt)) return reply;
-      return await this.#renewOrClaim(reply.claim, line, request);
     } catch (error) {
-      // The store may have granted a claim whose reply was lost: this frees it, too.
-      releaseUnheld(claim, line.id, request);
-      throw error;
+      // The store may also have granted a claim whose reply was lost, with the same token: this frees it.
+      if (granted !== undefined) releaseUnheld(granted, line.id, request);
+      return { state: 'unavailable', error: toReason(error) };
     }
   }
-
-  #isLate(askedAt: number): boolean {
-    return performance.now() - askedAt > this.#parts.rules.readWithinMs;
-  }
 }
+
+type Unavailable = Extract<LineEnd, { state: 'unavailable' }>;
 
 /** Returns `in_progress` for the delivery that has the turn, and lets the next one ask. */
 function leave(line: Line): LineEnd {

@@ -15,7 +15,7 @@ import {
 } from './signed-content.js';
 import { makeSign, signOptionNames, type SignOptions } from './signing.js';
 
-/** Returns the secrets for a request, such as those of its tenant, or `undefined` if there are none. */
+/** Returns the secrets for a request, for example of its tenant, or `undefined` if there are none. */
 type FindSecrets<HostRequest> = (request: HostRequest) => Secret | Promise<Secret>;
 
 /** How a service signs its callbacks. */
@@ -54,6 +54,7 @@ export interface HmacSignature<
   Options extends [options?: SignOptions] = [options?: SignOptions],
 > {
   (request: HostRequest, callback: unknown, body: Uint8Array | undefined): Verdict;
+  readonly readsBody: true;
   /**
    * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and the given
    * headers. A prefix that the service itself writes before a signature is left out. Throws INVALID_ARGUMENT.
@@ -81,20 +82,21 @@ export function hmacSignature(
 ): HmacSignature<SenderRequest, boolean | Promise<boolean>> {
   const scheme = resolveOptions(options);
   const explain = (request: SenderRequest, body: Uint8Array | undefined) => explainRefusal(scheme, request, body);
+  const properties = { readsBody: true as const, explain };
   const { secrets } = options;
   if (typeof secrets === 'function') {
     const hmacSignature = async (request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) => {
       const signed = readSigned(scheme, request, body);
       return signed !== undefined && isSigned(scheme, signed, await findKeys(scheme, secrets(request)));
     };
-    return Object.assign(hmacSignature, { sign: signer(scheme, undefined), explain });
+    return Object.assign(hmacSignature, { ...properties, sign: signer(scheme, undefined) });
   }
   const keys = toKeys('secrets', secrets, scheme.secretEncoding);
   function hmacSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(scheme, request, body);
     return signed !== undefined && isSigned(scheme, signed, keys);
   }
-  return Object.assign(hmacSignature, { sign: signer(scheme, keys[0]), explain });
+  return Object.assign(hmacSignature, { ...properties, sign: signer(scheme, keys[0]) });
 }
 
 function digest({ algorithm }: Scheme, texts: Signed['texts'], key: Buffer): Buffer {

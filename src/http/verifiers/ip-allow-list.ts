@@ -31,7 +31,7 @@ export function ipAllowList(addresses: readonly string[]): SenderVerifier {
       throw new TransferCallbackError(
         'INVALID_ARGUMENT',
         'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address. ' +
-          "Write `app.set('trust proxy', '10.0.0.0/8')`.",
+          "Write `app.set('trust proxy', ['10.0.0.7'])`, with the address of each proxy.",
       );
     }
     if (request.ip === undefined && request.socket === undefined) {

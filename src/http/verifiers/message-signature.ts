@@ -80,7 +80,7 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
     if (!isDigestOf(digest ?? '', body)) return 'another digest: other bytes than the ones that were signed';
     return 'another signature: another key, or other headers than the ones that were signed';
   }
-  return Object.assign(messageSignature, { sign, explain });
+  return Object.assign(messageSignature, { readsBody: true as const, sign, explain });
 }
 
 const headerNames = ['signature-input', 'signature', 'content-digest'] as const;

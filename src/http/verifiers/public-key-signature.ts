@@ -33,10 +33,11 @@ export interface PublicKeySignatureOptions extends SignedContentOptions {
  */
 export interface SignatureVerifier {
   (request: SenderRequest, callback: unknown, body: Uint8Array | undefined): boolean;
+  readonly readsBody: true;
   /**
    * Returns the headers to send with a body, which this verifier accepts. `secret` is the private key in PEM of one of
    * `publicKeys`. `dsaEncoding` is how ECDSA is written: `'der'`, the default of `publicKeySignature`, or
-   * `'ieee-p1363'`, that of RFC 9421. Throws INVALID_ARGUMENT.
+   * `'ieee-p1363'`, as in RFC 9421. Throws INVALID_ARGUMENT.
    */
   sign(
     body: string | Uint8Array,
@@ -48,7 +49,7 @@ export type KeySignOptions = Parameters<SignatureVerifier['sign']>[1];
 
 export const keySignOptionNames = [...signOptionNames, 'dsaEncoding'];
 
-/** A check takes up to 0.3 ms, and a stranger's header has room for a hundred signatures. */
+/** A check takes up to 0.3 ms, and a forged header has room for a hundred signatures. */
 const maxSignatures = 4;
 
 /**
@@ -76,7 +77,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
     return (texts) => signer.sign(toBytes(texts));
   });
   const explain = (request: SenderRequest, body: Uint8Array | undefined) => explainRefusal(content, request, body);
-  return Object.assign(publicKeySignature, { sign, explain });
+  return Object.assign(publicKeySignature, { readsBody: true as const, sign, explain });
 }
 
 function toBytes(texts: Signed['texts']): Buffer {

@@ -18,7 +18,7 @@ import { oneOf } from './signed-content.js';
  */
 export type PublicKeys = string | undefined | readonly (string | undefined)[];
 
-/** How a private key signs. The names are those of RFC 9421. */
+/** How a private key signs. RFC 9421 has the names. */
 interface Algorithm {
   /** The type of a key, or its curve. */
   readonly key: string;
@@ -115,13 +115,13 @@ function findAlgorithms({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject):
 /** Returns whether one of the keys has made this signature of the bytes, by this algorithm if it is named. */
 export function isSignedBy(keys: readonly KeyObject[], bytes: Uint8Array, signature: Uint8Array, algorithm?: string) {
   return keys.some((key) => {
-    // OpenSSL takes a signature by PSS without its leading zero bytes, RFC 8017 §8.1.2 refuses it.
+    // OpenSSL takes a signature by PSS without its leading zero bytes. RFC 8017, section 8.1.2, refuses it.
     const { modulusLength = signature.length * 8 } = key.asymmetricKeyDetails ?? {};
     if (signature.length !== Math.ceil(modulusLength / 8)) return false;
     return findAlgorithms(key).some((name) => {
       const { hash, options, rawBytes }: Algorithm = algorithms[name];
-      // RFC 9421 writes ECDSA raw, many services in DER. DER of that length would have some 50 zero bits in its
-      // numbers.
+      // RFC 9421 writes ECDSA raw, many services in DER. DER of that length would have about 50 zero bits
+      // in its numbers.
       const dsaEncoding = signature.length === rawBytes ? 'ieee-p1363' : 'der';
       return (algorithm ?? name) === name && verify(hash, bytes, { key, dsaEncoding, ...options }, signature);
     });

@@ -53,7 +53,7 @@ export function requireBody(body: unknown): Buffer {
   throw invalidSecret('body', 'the string or the bytes that are sent', body, 'sign(JSON.stringify(callback))');
 }
 
-/** Throws INVALID_ARGUMENT for what is no object. */
+/** Throws INVALID_ARGUMENT for a value that is not an object. */
 export function toLowerNames(headers: SignOptions['headers'] = {}): ReadonlyMap<string, string> {
   if (typeof headers !== 'object' || (headers as unknown) === null || Array.isArray(headers)) {
     throw invalidSecret('headers', 'an object with a string for each name', headers, "headers: { 'x-id': '7' }");

@@ -1,4 +1,4 @@
-import { receiverDefaults, requirePruneAge } from '../../core/options.js';
+import { receiverDefaults, requirePruneAge } from '../../core/times.js';
 import { firstRetryMs } from '../../core/service.js';
 import type { CallbackStore, ClaimRequest, StoreRecord } from '../../core/store.js';
 import { onlyKnownOptions } from '../../lib/checks.js';

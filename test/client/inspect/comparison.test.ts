@@ -6,7 +6,7 @@ import { serviceOf } from '../support.js';
 import { callback, inspectWith, record } from './support.js';
 
 describe('what is compared', () => {
-  test('an inspection compares every fact that the service gives with the record', async () => {
+  test('an inspection compares every fact that the service reports with the record', async () => {
     const long = 'x'.repeat(300);
     const cases: [what: string, data: object, fingerprint: string, verdict: string][] = [
       ['the same facts', {}, record, 'handled'],

@@ -46,7 +46,7 @@ describe('a transfer', () => {
       service: { state: 'open', transaction: { id, externalId: 'success-1' } },
       record: { state: 'free' },
       recordId: id,
-      meaning: expect.stringMatching(/^The service gives the status [A-Z]+, which is not final\.$/) as string,
+      meaning: expect.stringMatching(/^The service reports the status [A-Z]+, which is not final\.$/) as string,
     });
   });
 

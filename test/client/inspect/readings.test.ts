@@ -25,7 +25,7 @@ describe('what is read', () => {
   });
 
   test('one half is enough to ask, and not to conclude', async () => {
-    const cannotBeAsked = documentedService();
+    const cannotBeAsked = documentedService;
     expect(await inspectWith({}, { state: 'free' }, { service: cannotBeAsked })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread', error: undefined },
@@ -131,7 +131,7 @@ describe('what is read', () => {
 });
 
 test('a status that reads as final calls for a translation, and is no proof of a forgery', async () => {
-  const words = 'the service gives the status SUCCESSFUL, which is not final.';
+  const words = 'the service reports the status SUCCESSFUL, which is not final.';
   const open = await inspectWith({ status: 'SUCCESSFUL' }, { state: 'free' });
   expect(open).toMatchObject({
     verdict: 'open',

@@ -1,4 +1,4 @@
-// What became of a transfer of a service that takes successes back: it has a record of its own for what was given back.
+// What became of a transfer of a service that reverses successes: its refund has a record of its own.
 import { describe, expect, test } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { inspectTransfer, type TransferInspection } from 'transfer-callbacks/client';
@@ -37,7 +37,7 @@ describe('the verdict', () => {
     [[404, ''], [], 'unknown'],
     [[404, ''], ['SUCCESS', 'REVERSED'], 'undecided'],
     [[401, ''], ['SUCCESS'], 'undecided'],
-  ])('if the service gives %s after callbacks of %j is %s', async (known, callbacks, verdict) => {
+  ])('if the service reports %s after callbacks of %j is %s', async (known, callbacks, verdict) => {
     const inspection = await inspectAfter(known, callbacks);
     expect(inspection.verdict).toBe(verdict);
     expect(`${inspection.meaning} ${inspection.advice}`).not.toMatch(/final words|readTransaction|§/);
@@ -117,7 +117,7 @@ describe('the advice for a defined service', () => {
   test('takes a state that `states` declares for open by its word, even one that reads as final', async () => {
     const inspection = await inspectAfter('payout.returning', ['SUCCESS']);
     expect(inspection).toMatchObject({
-      meaning: 'The handler has succeeded, but the service gives the status payout.returning, which is not final.',
+      meaning: 'The handler has succeeded, but the service reports the status payout.returning, which is not final.',
       advice: expect.stringMatching(
         /^Inspect it again .* on its way back: wait for its end\. .* may have been forged: .*contact the provider, .*\.$/,
       ) as string,

@@ -7,7 +7,7 @@ import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { emptyReport, final, old, startKnowing, startQueries, transfers, serviceOf } from '../support.js';
 
-describe('the signal of a pass', () => {
+describe('the signal of a run', () => {
   test('a signal that times out ends it: what is being read stays pending, and a handler that runs finishes', async () => {
     const { client } = await startQueries((id) => (id === 'tr-1' ? () => undefined : final(id)));
     const report = await reconcileTransfers({
@@ -19,7 +19,7 @@ describe('the signal of a pass', () => {
     expect(report).toMatchObject({ stopped: 'aborted', processed: 1, pending: 1, cursor: { id: 'tr-0' } });
   });
 
-  test('a signal, or what onProgress throws, ends a pass whose stream does not go on', async () => {
+  test('a signal, or what onProgress throws, ends a run whose stream does not go on', async () => {
     const { client } = await startKnowing();
     const controller = new AbortController();
     const goOn = later();
@@ -54,7 +54,7 @@ describe('the signal of a pass', () => {
     await expect.poll(() => closed).toBe(2);
   });
 
-  test('a signal is heard in a pass that does no I/O', async () => {
+  test('a signal is heard in a run that does no I/O', async () => {
     const controller = new AbortController();
     setImmediate(() => {
       controller.abort();
@@ -71,7 +71,7 @@ describe('the signal of a pass', () => {
     expect(report.pending).toBeLessThan(5_000);
   });
 
-  test('a signal that outlives the pass keeps nothing of it', async () => {
+  test('a signal that outlives the run keeps nothing of it', async () => {
     const { signal } = new AbortController();
     const client = serviceOf({
       getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data }),
@@ -110,7 +110,7 @@ describe('the signal of a pass', () => {
 });
 
 describe('the end of `pending`', () => {
-  test('a pass that ends before its stream resolves after the cleanup of the stream', async () => {
+  test('a run that ends before its stream resolves after the cleanup of the stream', async () => {
     const { client } = await startQueries(final);
     let closed = false;
     async function* cursor(): AsyncGenerator<PendingTransfer> {
@@ -146,8 +146,8 @@ describe('code of yours that throws', () => {
       yield* transfers(5);
       await Promise.reject(cause);
     }
-    const pass = reconcileTransfers({ receiver: receiverOf({ service: client }), pending: cursor() });
-    const error = await pass.catch((thrown: unknown) => thrown);
+    const run = reconcileTransfers({ receiver: receiverOf({ service: client }), pending: cursor() });
+    const error = await run.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ReconciliationError);
     expect(error).toMatchObject({
       code: 'PENDING_FAILED',
@@ -162,9 +162,9 @@ describe('code of yours that throws', () => {
     });
   });
 
-  test('in an asynchronous `onProgress` ends the pass and rejects, and nothing is left unhandled', async () => {
+  test('in an asynchronous `onProgress` ends the run and rejects, and nothing is left unhandled', async () => {
     const { client } = await startQueries(final);
-    const pass = reconcileTransfers({
+    const run = reconcileTransfers({
       receiver: receiverOf({ service: client }),
       pending: transfers(50),
       concurrency: 1,
@@ -173,7 +173,7 @@ describe('code of yours that throws', () => {
         throw new Error('the log is full');
       },
     });
-    await expect(pass).rejects.toMatchObject({
+    await expect(run).rejects.toMatchObject({
       code: 'ON_PROGRESS_FAILED',
       message: containing('`onProgress` threw: the log is full'),
       report: { processed: 1 },

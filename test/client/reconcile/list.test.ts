@@ -24,7 +24,7 @@ describe('a `pending` that never ends', () => {
     ['returns to the first row of a large batch, with a large page', inserted(30_000), 20_000],
     ['repeats the last row', inserted(25), 1],
     ['repeats the last rows of one creation time', [...transfers(5), ...inserted(8_000)], 3],
-  ])('ends the pass where it %s, and each transfer is queried once', async (_, rows, page) => {
+  ])('ends the run where it %s, and each transfer is queried once', async (_, rows, page) => {
     const isClosed = { yet: false };
     function* repeat(): Generator<PendingTransfer> {
       try {
@@ -34,8 +34,8 @@ describe('a `pending` that never ends', () => {
         isClosed.yet = true;
       }
     }
-    const pass = reconcileTransfers({ receiver: serving(receiver, client), pending: repeat(), concurrency: 1 });
-    await expect(pass).rejects.toMatchObject({
+    const run = reconcileTransfers({ receiver: serving(receiver, client), pending: repeat(), concurrency: 1 });
+    await expect(run).rejects.toMatchObject({
       code: 'PENDING_FAILED',
       message: containing(
         '`pending` has yielded 1000 transfers in a row that it had yielded before, the last of them tr-',

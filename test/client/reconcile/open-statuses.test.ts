@@ -8,7 +8,7 @@ import { final, old, startQueries } from '../support.js';
 
 const dayMs = 86_400_000;
 
-/** Makes a pass over transfers with these statuses at the service. */
+/** Makes a run over transfers with these statuses at the service. */
 async function reconcile(statuses: readonly string[], ageMs = 3_600_000) {
   const { client } = await startQueries((id) => [
     200,
@@ -26,7 +26,7 @@ async function reconcile(statuses: readonly string[], ageMs = 3_600_000) {
   return { report, told };
 }
 
-test('a pass counts the open transfers by status, and reports the status of each', async () => {
+test('a run counts the open transfers by status, and reports the status of each', async () => {
   const statuses = ['PENDING', 'SUCCESS', 'Processing', 'PENDING', '__proto__'];
   const { report, told } = await reconcile(statuses);
   expect(told).toEqual(statuses);
@@ -35,7 +35,7 @@ test('a pass counts the open transfers by status, and reports the status of each
   expect(report.advice).toBeUndefined();
 });
 
-test('a pass counts no more than 20 statuses', async () => {
+test('a run counts no more than 20 statuses', async () => {
   const { report } = await reconcile(Array.from({ length: 30 }, (_, index) => `AT ${index % 25}`));
   expect(Object.values(report.openStatuses)).toEqual([...Array<number>(5).fill(2), ...Array<number>(15).fill(1)]);
 });
@@ -53,7 +53,7 @@ test('a status that reads as final is reported, however young its transfer is', 
   ]) {
     const { report } = await reconcile(['PENDING', status]);
     expect(report.advice, status).toBe(
-      `The service gives the status ${status}. If that is final, let ` +
+      `The service reports the status ${status}. If that is final, let ` +
         '`readTransaction` of the service translate it to SUCCESS or FAILED. Otherwise contact the provider.',
     );
   }
@@ -76,7 +76,7 @@ test('a transfer that is open for longer than a day is reported with its status'
 test('a callback whose transfer has another status is unconfirmed, with that status', async () => {
   const success = transferSucceeded();
   const { client } = await startQueries(() => [200, { ...success.data, status: 'SUCCESSFUL' }]);
-  const message = containing('but the service gives the status SUCCESSFUL, which is not final.');
+  const message = containing('but the service reports the status SUCCESSFUL, which is not final.');
   const receiver = receiverOf({ service: client, confirm: true });
   expect(await receiver.receive(success)).toMatchObject({
     outcome: 'unconfirmed',

@@ -33,15 +33,15 @@ describe('of `paid`', () => {
     await receiver.receive(announced('SUCCESS', 'reversed'));
     const told: Reconciled[] = [];
     const paid = listOf('paid', 'failed', 'reversed', 'returning', 'unheard-of', 'a/b');
-    const pass = () => reconcileTransfers({ receiver, paid, concurrency: 1, onProgress: (each) => told.push(each) });
-    const report = await pass();
+    const run = () => reconcileTransfers({ receiver, paid, concurrency: 1, onProgress: (each) => told.push(each) });
+    const report = await run();
     expect(ran).toEqual(['SUCCESS reversed', 'REVERSED reversed']);
     expect(report).toMatchObject({ processed: 0, pending: 0, failed: 0, stopped: undefined, cursor: undefined });
     expect(report.paid).toMatchObject({
       ...{ unchanged: 1, processed: 1, duplicate: 0, pending: 1, failed: 2, unknown: 1, queries: 6 },
       ...{ stopped: undefined, cursor: paid[5], openStatuses: { 'payout.returning': 1 }, advice: undefined },
     });
-    const message = containing('The service gives the transfer as failed, and your books have it as paid.');
+    const message = containing('The service reports the transfer as failed, and your books have it as paid.');
     expect(told).toMatchObject([
       { id: 'paid', paid: true, result: 'unchanged', status: 'payout.paid' },
       { id: 'failed', paid: true, result: 'failed', error: { code: 'NOT_HANDLED', message } },
@@ -50,7 +50,7 @@ describe('of `paid`', () => {
       { id: 'unheard-of', paid: true, result: 'unknown' },
       { id: 'a/b', paid: true, result: 'failed', error: { code: 'INVALID_ID' } },
     ]);
-    expect((await pass()).paid).toMatchObject({ duplicate: 1, processed: 0 });
+    expect((await run()).paid).toMatchObject({ duplicate: 1, processed: 0 });
     expect(await receiver.receive(announced('REVERSED', 'reversed'))).toMatchObject({ outcome: 'duplicate' });
     expect(ran).toHaveLength(2);
   });
@@ -93,11 +93,11 @@ describe('of `paid`', () => {
     };
     const { receiver, ran } = await startPayouts({ a: 'REVERSED', b: 'REVERSED' }, store, { handle });
     await receiver.receive(announced('SUCCESS', 'a'));
-    const pass = reconcileTransfers({ receiver, paid: listOf('a') });
+    const run = reconcileTransfers({ receiver, paid: listOf('a') });
     await begun.promise;
     const callback = receiver.receive(announced('REVERSED', 'a'));
     goOn.resolve();
-    expect((await pass).paid).toMatchObject({ processed: 1 });
+    expect((await run).paid).toMatchObject({ processed: 1 });
     expect(await callback).toMatchObject({ outcome: 'duplicate' });
     await receiver.receive(announced('SUCCESS', 'b'));
     const first = receiver.receive(announced('REVERSED', 'b'));
@@ -175,7 +175,7 @@ describe('both lists', () => {
     expect(received).toHaveLength(1);
   });
 
-  test('what throws rejects the pass, with its code and what both lists have done', async () => {
+  test('what throws rejects the run, with its code and what both lists have done', async () => {
     const { receiver } = await startPayouts({ a: 'SUCCESS', b: 'SUCCESS' });
     function* broken() {
       yield* listOf('b');
@@ -206,7 +206,7 @@ describe('both lists', () => {
   });
 });
 
-test('the metrics count both lists, and a pass over `paid` alone is not taken for one over open transfers', async () => {
+test('the metrics count both lists, and a run over `paid` alone is not taken for one over open transfers', async () => {
   const { series } = registerMetrics();
   const messages: unknown[] = [];
   listen('transfer-callbacks:reconciled', (message) => messages.push(message));
@@ -233,10 +233,10 @@ test('a list that is no iterable is refused, and the error has the code to write
 
 test('an open transfer of a defined service is reported when it is older than a day, and no status only reads as final', async () => {
   const { receiver } = await startPayouts({ a: 'payout.returning' });
-  const pass = (ageMs: number) =>
+  const run = (ageMs: number) =>
     reconcileTransfers({ receiver, pending: [{ id: 'a', createdAt: Date.now() - ageMs }] });
-  expect((await pass(3_600_000)).advice).toBeUndefined();
-  expect((await pass(86_400_000 + 1_000)).advice).toBe(
+  expect((await run(3_600_000)).advice).toBeUndefined();
+  expect((await run(86_400_000 + 1_000)).advice).toBe(
     'Transfers older than a day have the status payout.returning. Contact the provider.',
   );
 });

@@ -46,11 +46,11 @@ describe('reconcileTransfers', () => {
       await goOn.promise;
     });
     const receiver = receiverOf({ onSuccess });
-    const pass = reconcileTransfers({ receiver: serving(receiver, client), pending: oneOf(success) });
+    const run = reconcileTransfers({ receiver: serving(receiver, client), pending: oneOf(success) });
     await started.promise;
     const callback = receiver.receive(success);
     goOn.resolve();
-    expect(await pass).toMatchObject({ ...emptyReport, processed: 1 });
+    expect(await run).toMatchObject({ ...emptyReport, processed: 1 });
     expect((await callback).outcome).toBe('duplicate');
     expect(onSuccess).toHaveBeenCalledOnce();
   });
@@ -115,7 +115,7 @@ describe('reconcileTransfers', () => {
   });
 });
 
-describe('a transfer of a pass', () => {
+describe('a transfer of a run', () => {
   const invalidArgument = 'INVALID_ARGUMENT';
   test('a transfer of `pending` that is not one fails alone', async () => {
     const cases: [why: string, bad: unknown, code: string][] = [

@@ -13,7 +13,7 @@ function listenToReports(): unknown[] {
   return messages;
 }
 
-describe('the report of a pass', () => {
+describe('the report of a run', () => {
   test('has a cursor: the last transfer up to which all were read, even if later ones are done', async () => {
     const controller = new AbortController();
     const { client } = await startQueries((id) => (id === 'tr-3' ? () => undefined : final(id)));
@@ -73,7 +73,7 @@ describe('the report of a pass', () => {
     expect(Object.isFrozen(messages[0])).toBe(true);
   });
 
-  test('is published for a pass that rejects too, and not for options that do not fit', async () => {
+  test('is published for a run that rejects too, and not for options that do not fit', async () => {
     const messages = listenToReports();
     const { client } = await startQueries(final);
     const options = { receiver: receiverOf({ service: client }) };
@@ -202,7 +202,7 @@ describe('reconcileTransfers', () => {
   });
 });
 
-test('a pass in which the service responds with 404 to every query asks for the address, once', async () => {
+test('a run in which the service responds with 404 to every query asks for the address, once', async () => {
   const { client } = await startKnowing();
   const pending = ['a', 'b'].map((id) => ({ id, createdAt: 0 }));
   const options = { receiver: receiverOf({ service: client }) };

@@ -6,7 +6,7 @@ import { serviceOf, serving } from '../support.js';
 import { collectGarbage } from '../../support/helpers/collect-garbage.js';
 
 const { data } = transferSucceeded();
-/** A transfer that is not final takes no receiver and no store: what remains is the pass. */
+/** A transfer that is not final takes no receiver and no store: what remains is the run. */
 const readOpen = (id: string) => Promise.resolve({ ...data, id, status: 'PENDING' });
 const receiver = { receive: () => Promise.reject(new Error('not asked')) };
 
@@ -14,7 +14,7 @@ function* transfers(count: number): Generator<PendingTransfer> {
   for (let index = 0; index < count; index += 1) yield { id: `tr-${index}`, createdAt: 0 };
 }
 
-/** Returns the processor time of a pass in milliseconds: other programs on the machine do not add to it. */
+/** Returns the processor time of a run in milliseconds: other programs on the machine do not add to it. */
 async function measurePass(concurrency: number, count: number): Promise<number> {
   const client = {
     async getTransaction(id: string) {
@@ -33,7 +33,7 @@ async function measurePass(concurrency: number, count: number): Promise<number> 
   return (user + system) / 1_000;
 }
 
-test('a pass of 20 000 transfers takes no longer at concurrency 2 000 than at 20', async () => {
+test('a run of 20 000 transfers takes no longer at concurrency 2 000 than at 20', async () => {
   await measurePass(20, 5_000); // For the compiler.
   const [few, many] = [await measurePass(20, 20_000), await measurePass(2_000, 20_000)];
   expect(many).toBeLessThan(6 * few + 1_000);

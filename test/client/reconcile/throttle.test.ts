@@ -6,7 +6,7 @@ import { freePort } from '../../support/servers/port.js';
 import { containing } from '../../support/helpers/containing.js';
 import { final, old, refusal, startQueries, transfers, serving, serviceOf } from '../support.js';
 
-describe('the limits of a pass', () => {
+describe('the limits of a run', () => {
   test('`limit` ends it after so many transfers, and all of these are read', async () => {
     const { client } = await startQueries(final);
     const options = { receiver: receiverOf({ service: client }), limit: 7 };
@@ -88,7 +88,7 @@ async function inFakeTime<T>(run: () => Promise<T>): Promise<T> {
   return running;
 }
 
-describe('a pass, while the service is in trouble,', () => {
+describe('a run, while the service is in trouble,', () => {
   test('ends when the service asks for a pause of over a minute', async () => {
     const { client, received } = await startQueries(() => [503, '', { 'Retry-After': '3600' }]);
     const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(3_000) });
@@ -177,7 +177,7 @@ describe('a pass, while the service is in trouble,', () => {
     });
   });
 
-  test('ends when the receiver closes: what was not handled is pending, and the next pass begins there', async () => {
+  test('ends when the receiver closes: what was not handled is pending, and the next run begins there', async () => {
     const { client, received } = await startQueries(final);
     const receiver = receiverOf();
     const report = await reconcileTransfers({

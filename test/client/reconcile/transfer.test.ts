@@ -41,7 +41,7 @@ describe('reconcileTransfer', () => {
     expect(await tell('tr-1')).toEqual({ id: 'tr-1', result: 'pending', reason: 'not_read' });
   });
 
-  test('leaves the metrics of the passes as they were: it knows of one transfer only', async () => {
+  test('leaves the metrics of the runs as they were: it knows of one transfer only', async () => {
     const { series } = registerMetrics();
     const { client } = await startQueries((id) => (id === 'open' ? [200, open] : final(id)));
     const receiver = receiverOf();

@@ -8,7 +8,7 @@ import { announced, reversingReceiver, type Status } from '../../support/helpers
 import { hangUp, type Reply } from '../support.js';
 import { startPayouts, type Known } from './support.js';
 
-/** What becomes of a callback of this status if the service gives the transfer as `known`. */
+/** What becomes of a callback of this status if the service reports the transfer as `known`. */
 async function receiveConfirmed(status: Status, known: Known | undefined, before: readonly Status[] = []) {
   const store = memoryStore();
   const { receiver, ran, service } = await startPayouts(known === undefined ? {} : { a: known }, store);
@@ -55,7 +55,10 @@ describe('a callback that the service', () => {
       'has as pending',
       'SUCCESS',
       'payout.returning',
-      { code: 'NOT_FINAL', message: containing('the service gives the status payout.returning, which is not final.') },
+      {
+        code: 'NOT_FINAL',
+        message: containing('the service reports the status payout.returning, which is not final.'),
+      },
     ],
     ['does not know', 'SUCCESS', undefined, { code: 'REFUSED', status: 404, authenticationFaults: [] }],
     ['refuses to tell', 'SUCCESS', [400, ''], { code: 'REFUSED', status: 400, authenticationFaults: [] }],

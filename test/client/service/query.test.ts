@@ -226,18 +226,18 @@ describe('a `query`', () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
-  test('that throws before a response is an outage, and behind one it is not: ten of them do not end a pass', async () => {
+  test('that throws before a response is an outage, and behind one it is not: ten of them do not end a run', async () => {
     const { baseUrl } = await startService(({ url = '' }) => [200, announced('SUCCESS', url.slice(1))]);
     const bug = (): never => {
       throw new TypeError('no IBAN');
     };
-    const pass = async (query: Query) => {
+    const run = async (query: Query) => {
       const { receiver } = asking(query);
       const ids = Array.from({ length: 14 }, (_, index) => `p${index}`);
       return reconcileTransfers({ receiver, pending: listOf(...ids), concurrency: 1 });
     };
     const isFaulty = (id: string): boolean => Number(id.slice(1)) < 12;
-    const after = await pass(async (id, get) => {
+    const after = await run(async (id, get) => {
       const found: unknown = await get(`${baseUrl}/${id}`);
       return isFaulty(id) ? bug() : found;
     });
@@ -259,7 +259,7 @@ describe('a `query`', () => {
     expect(await own.ask()).toMatchObject({ result: 'unknown' });
   });
 
-  test('whose response `read` refuses, or cannot read, does not end a pass', async () => {
+  test('whose response `read` refuses, or cannot read, does not end a run', async () => {
     for (const [response, why] of [
       [{ event: 'payout.paid' }, 'id: Expected a string or a whole number, got undefined'],
       [{ event: 'payout.lost', data: { id: 'a', externalId: 'b' } }, 'Expected a key of `states`, got payout.lost'],
@@ -277,17 +277,17 @@ describe('a `query`', () => {
     }
   });
 
-  test('that never finishes, and has no signal, does not hold a pass that is aborted', async () => {
+  test('that never finishes, and has no signal, does not hold a run that is aborted', async () => {
     const [asked, never] = [later(), later()];
     const { receiver } = asking(() => {
       asked.resolve();
       return never.promise;
     });
     const controller = new AbortController();
-    const pass = reconcileTransfers({ receiver, pending: listOf('a'), signal: controller.signal });
+    const run = reconcileTransfers({ receiver, pending: listOf('a'), signal: controller.signal });
     await asked.promise;
     controller.abort();
-    expect(await pass).toMatchObject({ pending: 1, stopped: 'aborted' });
+    expect(await run).toMatchObject({ pending: 1, stopped: 'aborted' });
     never.resolve();
   });
 });
@@ -302,7 +302,7 @@ test('one definition reads what is sent, what is confirmed, what is reconciled a
   expect(ran).toEqual(['SUCCESS a']);
 });
 
-test('a service that cannot be asked is refused when a pass is made', async () => {
+test('a service that cannot be asked is refused when a run is made', async () => {
   const { receiver } = reversingReceiver(memoryStore(), { service: reversingService });
   const code = 'INVALID_ARGUMENT';
   const message = containing('Expected `receiver` to be one whose `service` can be asked');

@@ -63,7 +63,7 @@ describe.each(expressServers)('ipAllowList on $name', (server) => {
             code: 'INVALID_ARGUMENT',
             message:
               'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address. ' +
-              "Write `app.set('trust proxy', '10.0.0.0/8')`.",
+              "Write `app.set('trust proxy', ['10.0.0.7'])`, with the address of each proxy.",
           },
         },
       });

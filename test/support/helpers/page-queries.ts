@@ -46,7 +46,7 @@ export function findOpenPayouts(
   return exported.openPayouts ?? expect.fail('no openPayouts');
 }
 
-/** Reads the 25 payouts by passes: all at once, and a part of them and then the others. */
+/** Reads the 25 payouts by runs: all at once, and a part of them and then the others. */
 export async function expectPages(openPayouts: OpenPayouts): Promise<void> {
   const read: string[] = [];
   const client = serviceOf({

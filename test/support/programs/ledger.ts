@@ -1,12 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallbackStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
-import { expect, onTestFinished } from 'vitest';
-import { kill } from './child.js';
-import { freePort } from '../servers/port.js';
+import { expect } from 'vitest';
 import { post } from '../helpers/post.js';
+import { startTwoApps } from './two-apps.js';
 
 export interface LedgerRun<Tx> {
   /** How many callbacks are delivered. */
@@ -39,33 +37,19 @@ function makeCallback(_: unknown, index: number) {
 /**
  * Delivers callbacks one to five times each, to two processes that are killed at random moments, with the database
  * restarted in the middle. Each delivery is repeated until it is acknowledged: nothing is given up. Expects each
- * callback to be booked once and handled in the end. Ends the processes after the test.
+ * callback to be booked once and handled in the end.
  */
 export async function keepLedger<Tx>({ count, fork, restart, store, transaction }: LedgerRun<Tx>): Promise<void> {
-  const children = new Set<ChildProcess>();
-  onTestFinished(async () => {
-    await Promise.all([...children].map(kill));
-  });
-  const startApp = async (port: number): Promise<ChildProcess> => {
-    const child = fork(port);
-    children.add(child);
-    const ended = once(child, 'exit').then(() => expect.fail('The app has ended.'));
-    ended.catch(() => undefined);
-    await Promise.race([once(child, 'message'), ended]);
-    return child;
-  };
-  const ports = [await freePort(), await freePort()] as const;
-  const apps = await Promise.all([startApp(ports[0]), startApp(ports[1])]);
+  const { urls, killWhile } = await startTwoApps(fork);
   const callbacks = Array.from({ length: count }, makeCallback);
   const deliveries = shuffleHalf(callbacks.flatMap(({ body }, index) => Array<object>((index % 5) + 1).fill(body)));
   const planned = deliveries.length;
-  let kills = 0;
   let done = false;
 
   async function sendAll(sender: number): Promise<void> {
     for (let body = deliveries.pop(); body !== undefined; body = deliveries.pop()) {
       for (let turn = sender; ; turn += 1) {
-        const status = await post(`http://127.0.0.1:${ports[turn % 2]}/`, body).then(
+        const status = await post(urls[turn % 2 === 0 ? 0 : 1], body).then(
           (response) => response.status,
           () => 0,
         );
@@ -74,26 +58,16 @@ export async function keepLedger<Tx>({ count, fork, restart, store, transaction 
       }
     }
   }
-  async function killNowAndThen(): Promise<void> {
-    while (!done) {
-      await pause(200 + Math.random() * 600);
-      const victim = Math.random() < 0.5 ? 0 : 1;
-      await kill(apps[victim]);
-      kills += 1;
-      apps[victim] = await startApp(ports[victim]);
-    }
-  }
   async function restartInTheMiddle(): Promise<void> {
     while (deliveries.length > planned / 2) await pause(20);
     await restart();
   }
 
-  const killing = killNowAndThen();
+  const killing = killWhile(() => !done);
   await Promise.all([restartInTheMiddle(), ...Array.from({ length: senders }, (_, sender) => sendAll(sender))]);
   done = true;
-  await killing;
   // How many there are in the time of a few hundred callbacks depends on the machine.
-  expect(kills).toBeGreaterThan(0);
+  expect(await killing).toBeGreaterThan(0);
   for (const { id, key } of callbacks) {
     expect([await transaction.count(id), (await store.read(key)).state], key).toEqual([1, 'handled']);
   }

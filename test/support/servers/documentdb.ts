@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Client } from 'pg';
 import { findPrograms, prepare } from './postgres-programs.js';
 import { startOnNewData } from './postgres.js';
-import { findUnpacked, installOnly, type DebianProgram } from './programs.js';
+import { findNeeded, installOnly, type DebianProgram } from './programs.js';
 import { makeFolder, unprivileged, type Server } from './server.js';
 
 /** The engine of DocumentDB, an extension of PostgreSQL. Only Debian sid has it. */
@@ -43,10 +43,9 @@ const settings = [
 
 /** Starts a PostgreSQL with the extension, on a free port of the loopback. */
 export async function startDocumentDb(): Promise<Server> {
-  const path = await findUnpacked(debianDocumentDb);
-  if (path === undefined) {
-    throw new Error('The tests need the DocumentDB of Debian sid, and this machine has none.');
-  }
+  const what = 'the DocumentDB of Debian sid';
+  const howToGetIt = 'run them on Debian, or on Ubuntu with `apt install debian-archive-keyring`.';
+  const path = await findNeeded({ what, howToGetIt, debian: debianDocumentDb });
   await createLinks(dirname(path));
   const user = unprivileged();
   const folder = await makeFolder(user);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { findOnPath, findUnpacked, installOnly, type DebianProgram } from './programs.js';
+import { findNeeded, installOnly, type DebianProgram } from './programs.js';
 
 const run = promisify(execFile);
 
@@ -24,44 +24,36 @@ const debianMySql: DebianProgram = {
   megabytes: 48,
 };
 
-/** Resolves with the path of a MariaDB. Rejects with how to get one. */
-export async function findMariaDb(): Promise<string> {
-  const { MARIADBD_BIN } = process.env;
-  if (MARIADBD_BIN) return MARIADBD_BIN;
-  const program = (await findOnPath('mariadbd')) ?? (await findUnpacked(debianMariaDb));
-  if (program !== undefined) return program;
-  throw new Error(
-    'The tests need a mariadbd on the PATH or in MARIADBD_BIN, and this machine has none: `apt install mariadb-server` on ' +
-      'Debian, `brew install mariadb` on macOS, `apk add mariadb` on Alpine.',
-  );
-}
+export const findMariaDb = () =>
+  findNeeded({
+    what: 'a mariadbd on the PATH or in MARIADBD_BIN',
+    howToGetIt: '`apt install mariadb-server` on Debian, `brew install mariadb` on macOS, `apk add mariadb` on Alpine.',
+    variable: 'MARIADBD_BIN',
+    names: ['mariadbd'],
+    debian: debianMariaDb,
+  });
 
-/** Resolves with the path of a MariaDB 11.8 or later. Rejects with how to get one. */
-export async function findNewMariaDb(): Promise<string> {
-  const { NEW_MARIADBD_BIN } = process.env;
-  if (NEW_MARIADBD_BIN) return NEW_MARIADBD_BIN;
-  const program = await findUnpacked(newMariaDb);
-  if (program !== undefined) return program;
-  throw new Error(
-    'The tests need a mariadbd of MariaDB 11.8 in NEW_MARIADBD_BIN, and could not bring one: `apt install debian-archive-keyring` ' +
-      'on Ubuntu, with which the tests do, or the archive for Linux of mariadb.org, unpacked anywhere.',
-  );
-}
+/** How to have what is unpacked out of Debian sid. */
+const keysOfDebian = '`apt install debian-archive-keyring` on Ubuntu, with which the tests bring one,';
 
-/** Resolves with the path of a MySQL 9. Rejects with how to get one. */
-export async function findMySql(): Promise<string> {
-  const { MYSQLD_BIN } = process.env;
-  if (MYSQLD_BIN) return MYSQLD_BIN;
-  const onPath = await findOnPath('mysqld');
-  if (onPath !== undefined && (await isMySql9(onPath))) return onPath;
-  const program = await findUnpacked(debianMySql);
-  if (program !== undefined) return program;
-  throw new Error(
-    'The tests need a mysqld of MySQL 9 on the PATH or in MYSQLD_BIN, and this machine has none: ' +
-      '`apt install debian-archive-keyring` on Ubuntu, with which the tests bring one, `brew install mysql` on macOS, or the ' +
-      'archive for Linux of dev.mysql.com, unpacked anywhere.',
-  );
-}
+/** Finds a MariaDB 11.8 or later. */
+export const findNewMariaDb = () =>
+  findNeeded({
+    what: 'a mariadbd of MariaDB 11.8 in NEW_MARIADBD_BIN',
+    howToGetIt: `${keysOfDebian} or the archive for Linux of mariadb.org, unpacked anywhere.`,
+    variable: 'NEW_MARIADBD_BIN',
+    debian: newMariaDb,
+  });
+
+export const findMySql = () =>
+  findNeeded({
+    what: 'a mysqld of MySQL 9 on the PATH or in MYSQLD_BIN',
+    howToGetIt: `${keysOfDebian} \`brew install mysql\` on macOS, or the archive for Linux of dev.mysql.com, unpacked anywhere.`,
+    variable: 'MYSQLD_BIN',
+    names: ['mysqld'],
+    isRight: isMySql9,
+    debian: debianMySql,
+  });
 
 /** MariaDB has a program of this name, too. */
 async function isMySql9(path: string): Promise<boolean> {

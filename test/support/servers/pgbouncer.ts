@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresServer } from './postgres.js';
-import { findOnPath, findUnpacked, installOnly, type DebianProgram } from './programs.js';
+import { findNeeded, installOnly } from './programs.js';
 import { makeFolder, startServer, unprivileged, type Server } from './server.js';
 
 export interface PgBouncer extends Server {
@@ -9,25 +9,20 @@ export interface PgBouncer extends Server {
   readonly url: string;
 }
 
-const debianPgBouncer: DebianProgram = {
-  name: 'pgbouncer',
-  path: 'usr/sbin/pgbouncer',
-  download: [...installOnly, 'pgbouncer'],
-  without: ['debconf', 'init-system-helpers', 'lsb-base', 'postgresql-common'],
-  megabytes: 3,
-};
-
-/** Resolves with the path of a PgBouncer. Rejects with how to get one. */
-export async function findPgBouncer(): Promise<string> {
-  const { PGBOUNCER_BIN } = process.env;
-  if (PGBOUNCER_BIN) return PGBOUNCER_BIN;
-  const program = (await findOnPath('pgbouncer')) ?? (await findUnpacked(debianPgBouncer));
-  if (program !== undefined) return program;
-  throw new Error(
-    'The tests need a pgbouncer on the PATH or in PGBOUNCER_BIN, and this machine has none: `apt install pgbouncer` on ' +
-      'Debian, `brew install pgbouncer` on macOS, `apk add pgbouncer` on Alpine.',
-  );
-}
+export const findPgBouncer = () =>
+  findNeeded({
+    what: 'a pgbouncer on the PATH or in PGBOUNCER_BIN',
+    howToGetIt: '`apt install pgbouncer` on Debian, `brew install pgbouncer` on macOS, `apk add pgbouncer` on Alpine.',
+    variable: 'PGBOUNCER_BIN',
+    names: ['pgbouncer'],
+    debian: {
+      name: 'pgbouncer',
+      path: 'usr/sbin/pgbouncer',
+      download: [...installOnly, 'pgbouncer'],
+      without: ['debconf', 'init-system-helpers', 'lsb-base', 'postgresql-common'],
+      megabytes: 3,
+    },
+  });
 
 /**
  * Starts a PgBouncer in front of a PostgreSQL. It lends each transaction one of its connections, and takes it back when

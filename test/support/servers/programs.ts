@@ -40,6 +40,32 @@ export const cache =
   process.env.TEST_PROGRAMS ??
   fileURLToPath(new URL('../../../node_modules/.cache/transfer-callbacks', import.meta.url));
 
+/** A program that tests need. */
+interface Needed {
+  /** What it is, for the error, and how to get it where it cannot be unpacked. */
+  readonly what: string;
+  readonly howToGetIt: string;
+  /** The variable of the environment that may have its path. */
+  readonly variable?: string;
+  /** Its names on the PATH. */
+  readonly names?: readonly string[];
+  /** Whether a program of such a name is the right one. Default: it is. */
+  readonly isRight?: (path: string) => Promise<boolean>;
+  readonly debian: DebianProgram;
+}
+
+/** Resolves with the path of a program that tests need. Rejects with how to get it. */
+export async function findNeeded(needed: Needed): Promise<string> {
+  const { what, howToGetIt, variable = '', names = [], isRight, debian } = needed;
+  const given = process.env[variable];
+  if (given) return given;
+  const onPath = await findOnPath(...names);
+  if (onPath !== undefined && (isRight === undefined || (await isRight(onPath)))) return onPath;
+  const unpacked = await findUnpacked(debian);
+  if (unpacked !== undefined) return unpacked;
+  throw new Error(`The tests need ${what}, and this machine has none: ${howToGetIt}`);
+}
+
 /** Resolves with the path of the first of these programs that is on the PATH. */
 export async function findOnPath(...names: string[]): Promise<string | undefined> {
   const suffix = process.platform === 'win32' ? '.exe' : '';

@@ -108,7 +108,7 @@ const actions = {
 };
 
 /** What takes letters itself. */
-const fields = 'input:not([type=radio], [type=checkbox]), select, textarea';
+const fields = 'input:not([type=radio]), select, textarea';
 document.addEventListener('keydown', (event) => {
   const { target, key, ctrlKey, altKey, metaKey } = event;
   const action = actions[key];

@@ -10,7 +10,6 @@ let other = '';
 
 /** @type {HTMLTextAreaElement} */ const payload = $('payload');
 /** @type {HTMLInputElement} */ const to = $('to');
-/** @type {HTMLInputElement} */ const headers = $('headers');
 
 /** @type {ForTransfer<void>} */
 export function showTransfer(transfer) {
@@ -38,7 +37,6 @@ export function showTransfer(transfer) {
     to.value = callbackUrl ?? '';
     $('forged').hidden = true;
   }
-  $('headers-field').hidden = Object.keys(sandbox.settings.callbackHeaders).length === 0;
   other = state === 'SUCCESS' ? 'FAILED' : 'SUCCESS';
   resendButton.disabled = contradictButton.disabled = !callback || !callbackUrl;
   $('payload-box').hidden = !callback;
@@ -49,7 +47,7 @@ export const resend = () => press(resendButton, 'resend', { id });
 
 resendButton.addEventListener('click', resend);
 contradictButton.addEventListener('click', () => {
-  const question = `Announce ${other} under the same id? A correct app responds 422 and does nothing.`;
+  const question = `Send ${other} under the same id? A correct app responds 422 and does nothing.`;
   if (confirm(question)) void press(contradictButton, 'contradict', { id });
 });
 
@@ -64,8 +62,7 @@ $('query').addEventListener('click', async () => {
 $('payload-box').addEventListener('toggle', () => showEnd(to));
 $('forgery').addEventListener('submit', async (event) => {
   event.preventDefault();
-  const sent = { id, url: to.value, body: payload.value, hasHeaders: headers.checked };
-  const { data, error } = await call('forge', sent);
+  const { data, error } = await call('forge', { id, url: to.value, body: payload.value });
   $('forged').hidden = false;
   $('verdict').className = data?.tone ?? 'none';
   write($('verdict'), data ? `${signs[data.tone]} ${data.text}` : error);

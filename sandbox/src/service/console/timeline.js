@@ -90,30 +90,26 @@ function describeAttempt(attempt, transfer) {
   const request = words.toRequest(new URL(String(transfer.callbackUrl)), headers, body);
   const pair = el('div', { class: 'pair' }, el('pre', {}, request), el('pre', {}, words.toResponse(response)));
   more.push(el('details', tone === 'bad' ? { open: '' } : {}, el('summary', {}, 'Request and response'), pair));
-  more.push(toCopy('curl', words.toCurl(String(transfer.callbackUrl), headers, body)));
-  // `deliver` sends nothing but application/json.
-  if (contentType === 'application/json') more.push(toCopy('test', words.toTest(attempt, transfer)));
+  const command = words.toCurl(String(transfer.callbackUrl), headers, body);
+  more.push(el('button', { class: 'copy', 'data-text': command }, 'Copy curl'));
   return { ...item, more };
 }
 
 /** What must be the same in two attempts to show them as one. A header may have the time. @param {Attempt} attempt */
 const textOf = ({ result, response, body }) => JSON.stringify([result, { ...response, headers: 0 }, body]);
 
-/** @param {string} label @param {string} text */
-const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text }, `Copy ${label}`);
-
 /** @param {string} name */
 const inFull = (name) => (name.startsWith('attempt') ? `${name} of 4` : name);
 
 /** The two sides of a contradiction. @param {Attempt} attempt @returns {Node[]} */
-function bothSides({ body: announced, contradictedBody: handled }) {
+function bothSides({ body: sent, contradictedBody: handled }) {
   if (!handled) return [];
   const toRow = (/** @type {string} */ name, /** @type {string} */ body) => {
     const { status = '', amount, currency, externalId = '' } = words.factsIn(body);
     const cells = [status, `${amount} ${currency}`, externalId].map((text) => el('td', {}, text));
     return el('tr', {}, el('th', { scope: 'row' }, name), ...cells);
   };
-  return [el('table', {}, toRow('Handled before', handled), toRow('Announced now', announced))];
+  return [el('table', {}, toRow('Handled before', handled), toRow('Sent now', sent))];
 }
 
 /** What is under way or due, or that nothing more follows. @type {ForTransfer<Item | undefined>} */

@@ -1,5 +1,3 @@
-import { sandbox } from './dom.js';
-
 /** A state is a sign and a word, never a colour alone. */
 export const signs = { good: '✓', bad: '✗', open: '◌', none: '–', event: '●' };
 
@@ -46,22 +44,4 @@ export function toCurl(url, headers, body) {
     ...toLines(headers).map((line) => `-H ${quote(line)}`),
     `--data-binary ${quote(body)}`,
   ].join(' \\\n  ');
-}
-
-/** An attempt as a test of the app. @type {ForAttempt<string>} */
-export function toTest(attempt, transfer) {
-  const { pathname, search } = new URL(String(transfer.callbackUrl));
-  const { callbackHeaders: headers } = sandbox.settings;
-  const options = JSON.stringify({ path: pathname + search, headers, retry: false });
-  const before = attempt.contradictedBody;
-  const first = before ? `  await deliver(app, ${JSON.stringify(before)}, ${options});\n` : '';
-  return `import { deliver } from 'transfer-sandbox';
-import { expect, test } from 'vitest';
-import { app } from './app.js'; // Your Express app.
-
-test(${JSON.stringify(`${transfer.externalId}, attempt ${attempt.number}`)}, async () => {
-${first}  const { acknowledged } = await deliver(app, ${JSON.stringify(attempt.body)}, ${options});
-  expect(acknowledged).toBe(${Boolean(factsIn(attempt.body).status && !before)});
-});
-`;
 }

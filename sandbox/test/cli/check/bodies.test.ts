@@ -51,6 +51,6 @@ test('a body that was acknowledged and not booked is less strict', async () => {
   });
   const { trial } = await check(url, ...count, '--settle', '2');
   expect(trial('unbookable')?.because).toEqual([
-    '3 of 10: data.id is missing; data.externalId is missing; data.status is missing. What you cannot book counts as received.',
+    '3 of 10: data.id is missing; data.externalId is missing; data.status is missing. A body that you cannot book counts as received.',
   ]);
 });

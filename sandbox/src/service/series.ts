@@ -4,7 +4,7 @@ import { attemptCallback, findReason, isAcknowledgement, type AttemptResponse } 
 import type { SandboxClock } from './clock.js';
 import { explainResponse } from './hints.js';
 import { limitPerOrigin } from './limit-per-origin.js';
-import type { AnnouncementBehaviour } from './scenarios.js';
+import type { SeriesBehaviour } from './scenarios.js';
 
 /** One attempt that has ended. */
 export interface SandboxAttempt {
@@ -39,24 +39,24 @@ export interface PlannedAttempt {
 }
 
 /** What a series of attempts is waiting for: the end of so many attempts, or the time of the next one. */
-export type AnnouncementState = { readonly underWay: number } | { readonly next: PlannedAttempt };
+export type SeriesState = { readonly underWay: number } | { readonly next: PlannedAttempt };
 
 /** The series of attempts that makes one outcome known. */
-interface Announcement {
+interface Series {
   readonly transferId: string;
   readonly externalId: string;
   readonly url: string;
   readonly body: string;
-  readonly behaviour: AnnouncementBehaviour;
+  readonly behaviour: SeriesBehaviour;
   /** Whether the transfer was cleared, so that no more attempts follow. */
   isCleared(): boolean;
   /** Called whenever the state changes; with `undefined` when the series of attempts has ended. */
-  onState(state: AnnouncementState | undefined): void;
+  onState(state: SeriesState | undefined): void;
   /** Called with the first attempt that was acknowledged, after it was recorded. */
   onAcknowledged(attempt: PlannedAttempt): void;
 }
 
-export interface AnnouncerParts {
+export interface SenderParts {
   readonly clock: SandboxClock;
   /** How long one attempt waits for its response, in milliseconds of real time. */
   readonly timeoutMs: number;
@@ -79,29 +79,24 @@ const backoffFactor = 2;
 const concurrentAttempts = 100;
 
 /** Delivers callbacks as the service does (service §6), each with its own schedule. */
-export function callbackAnnouncer(parts: AnnouncerParts) {
+export function callbackSender(parts: SenderParts) {
   // By origin, so that a merchant that hangs delays only its own callbacks.
   const limit = limitPerOrigin(concurrentAttempts);
 
   /** Makes the attempt at `index` of the schedule, in several copies if the scenario wants that, and plans the next. */
-  async function attempt(
-    announcement: Announcement,
-    index: number,
-    plannedAtMs: number,
-    before: boolean,
-  ): Promise<void> {
-    const { transferId, externalId, url, behaviour } = announcement;
+  async function attempt(series: Series, index: number, plannedAtMs: number, before: boolean): Promise<void> {
+    const { transferId, externalId, url, behaviour } = series;
     const { copies = 1, repeated = false } = behaviour;
     const sending = Array.from({ length: index === 0 ? copies : 1 }, () =>
-      limit(url, () => sendCopy(parts, announcement, index)),
+      limit(url, () => sendCopy(parts, series, index)),
     );
-    announcement.onState({ underWay: sending.length });
+    series.onState({ underWay: sending.length });
     const sent = await Promise.all(sending);
 
     const acknowledged = sent.findIndex(({ response }) => isAcknowledgement(response));
     const isLast = before || index + 1 === attemptsPerCallback || (acknowledged !== -1 && !repeated);
     const pauseMs = firstRetryMs * backoffFactor ** index;
-    const isEnded = parts.signal.aborted || announcement.isCleared();
+    const isEnded = parts.signal.aborted || series.isCleared();
     const nextAtMs = isLast || isEnded ? undefined : plannedAtMs + pauseMs;
     const number = index === 0 ? 1 : index + copies;
     sent.forEach((each, copy) => {
@@ -109,28 +104,28 @@ export function callbackAnnouncer(parts: AnnouncerParts) {
       const hint = explainResponse(each.response, reason);
       parts.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, hint, nextAtMs });
     });
-    if (acknowledged !== -1 && !before) announcement.onAcknowledged({ number: number + acknowledged, plannedAtMs });
-    announcement.onState(
+    if (acknowledged !== -1 && !before) series.onAcknowledged({ number: number + acknowledged, plannedAtMs });
+    series.onState(
       nextAtMs === undefined ? undefined : { next: { number: number + sent.length, plannedAtMs: nextAtMs } },
     );
     if (nextAtMs === undefined) return;
     // At a high speed an attempt is sent later than planned. Count from then: the pause must not become shorter.
     const lastSentAtMs = Math.max(...sent.map(({ sentAtMs }) => sentAtMs));
     const wasAcknowledged = acknowledged !== -1;
-    parts.clock.at(lastSentAtMs + pauseMs, () => attempt(announcement, index + 1, nextAtMs, wasAcknowledged));
+    parts.clock.at(lastSentAtMs + pauseMs, () => attempt(series, index + 1, nextAtMs, wasAcknowledged));
   }
 
   /**
    * Sends the same bytes on every attempt until the response is a 2xx or 4 attempts have been made: 0, 30, 90 and 210 s
    * after `plannedAtMs`. Resolves when the first attempt has ended; the clock makes the others. Never rejects.
    */
-  return function announceCallback(announcement: Announcement, plannedAtMs: number): Promise<void> {
-    return attempt(announcement, 0, plannedAtMs, false);
+  return function sendSeries(series: Series, plannedAtMs: number): Promise<void> {
+    return attempt(series, 0, plannedAtMs, false);
   };
 }
 
 /** Sends one copy of the attempt at `index`, with the fault that the scenario wants. */
-async function sendCopy(parts: AnnouncerParts, { url, body, behaviour }: Announcement, index: number): Promise<Sent> {
+async function sendCopy(parts: SenderParts, { url, body, behaviour }: Series, index: number): Promise<Sent> {
   const sentAtMs = parts.clock.nowMs();
   const fault = index === 0 ? behaviour.firstAttempt : undefined;
   const contentType = fault === 'text/plain' ? fault : (parts.contentType ?? 'application/json');

@@ -4,7 +4,7 @@ import { lookUpTransfer, type Lookup } from '../look-up.js';
 import type { ListName } from './item.js';
 import { ListSource, type TransferList } from './list.js';
 import type { Throttle } from './throttle.js';
-import type { PassOptions } from './options.js';
+import type { RunOptions } from './options.js';
 import type { PendingTransfer, ReconciliationReport, Stopped } from './report.js';
 import type { ReconciliationError } from './errors.js';
 
@@ -20,7 +20,7 @@ interface Taken {
 }
 
 /** The service as all lists of a run ask it. */
-export interface PassService {
+export interface RunService {
   readonly ask: Ask;
   readonly throttle: Throttle;
 }
@@ -32,9 +32,9 @@ export interface Fault {
 }
 
 /** Goes through the transfers of a list with `concurrency` workers, as fast as the service allows. */
-export class Pass {
+export class Run {
   readonly #ask: Ask;
-  readonly #options: PassOptions;
+  readonly #options: RunOptions;
   readonly #report: ReconciliationReport;
   readonly #throttle: Throttle;
   readonly #startedAt = performance.now();
@@ -55,9 +55,9 @@ export class Pass {
   #fault: Fault | undefined;
 
   constructor(
-    { ask, throttle }: PassService,
+    { ask, throttle }: RunService,
     { name, source }: { name: ListName; source: TransferList },
-    options: PassOptions,
+    options: RunOptions,
     report: ReconciliationReport,
   ) {
     this.#ask = ask;
@@ -82,7 +82,7 @@ export class Pass {
    * Resolves when everything that was begun has ended, with the fault that has ended the run, if there is one.
    * `handle` resolves with whether the transfer was read, and what it throws is such a fault. Never rejects.
    */
-  async run(handle: (item: PendingTransfer) => Promise<boolean>): Promise<Fault | undefined> {
+  async handleEach(handle: (item: PendingTransfer) => Promise<boolean>): Promise<Fault | undefined> {
     const { signal, concurrency = 4 } = this.#options;
     const abort = (): void => {
       this.stop('aborted');

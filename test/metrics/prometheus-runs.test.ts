@@ -1,17 +1,17 @@
 import { AggregatorRegistry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { publishPass, readSeries, registerMetrics } from './support.js';
+import { publishRun, readSeries, registerMetrics } from './support.js';
 
 const lastEnd = 'transfer_callbacks_reconciliation_last_end_timestamp_seconds';
 const oldestOpen = 'transfer_callbacks_oldest_open_transfer_timestamp_seconds';
 
-describe('a reconciliation pass', () => {
+describe('a reconciliation run', () => {
   const createdAt = new Date('2026-01-15T10:30:00.000Z');
 
   test('adds its transfers by result, and shows what is still open', async () => {
     const { series } = registerMetrics();
-    publishPass({ processed: 3, duplicate: 5, pending: 2, unknown: 1, failed: 1 }, createdAt);
-    publishPass({ processed: 1, pending: 2, unknown: 1 }, createdAt);
+    publishRun({ processed: 3, duplicate: 5, pending: 2, unknown: 1, failed: 1 }, createdAt);
+    publishRun({ processed: 1, pending: 2, unknown: 1 }, createdAt);
     const now = await series();
     expect(now.get('transfer_callbacks_reconciled_total{result="processed"}')).toBe(4);
     expect(now.get('transfer_callbacks_reconciled_total{result="failed"}')).toBe(1);
@@ -22,8 +22,8 @@ describe('a reconciliation pass', () => {
 
   test('that leaves nothing open removes the time of the oldest', async () => {
     const { series } = registerMetrics();
-    publishPass({ pending: 1 }, createdAt);
-    publishPass({ processed: 1 });
+    publishRun({ pending: 1 }, createdAt);
+    publishRun({ processed: 1 });
     const now = await series();
     expect(now.get('transfer_callbacks_open_transfers')).toBe(0);
     expect(now.has(oldestOpen)).toBe(false);
@@ -33,7 +33,7 @@ describe('a reconciliation pass', () => {
     'that was stopped as `%s` has ended, but does not know what is open',
     async (stopped) => {
       const { series } = registerMetrics();
-      publishPass({ pending: 1, stopped }, createdAt);
+      publishRun({ pending: 1, stopped }, createdAt);
       const now = await series();
       expect(now.has(lastEnd)).toBe(true);
       expect(now.has('transfer_callbacks_open_transfers')).toBe(false);
@@ -41,9 +41,9 @@ describe('a reconciliation pass', () => {
     },
   );
 
-  test('that was stopped by a failure counts as no pass', async () => {
+  test('that was stopped by a failure counts as no run', async () => {
     const { series } = registerMetrics();
-    publishPass({ failed: 10, stopped: 'refused' }, createdAt);
+    publishRun({ failed: 10, stopped: 'refused' }, createdAt);
     const now = await series();
     expect(now.get('transfer_callbacks_reconciled_total{result="failed"}')).toBe(10);
     expect(now.has(lastEnd)).toBe(false);
@@ -54,7 +54,7 @@ test('of the workers of a cluster, the most open transfers and the oldest of the
   const snapshots: object[] = [];
   for (const [pending, createdAtMs] of [[3, 9_000] as const, [2, 5_000] as const]) {
     const { registry, stop } = registerMetrics();
-    publishPass({ pending }, new Date(createdAtMs));
+    publishRun({ pending }, new Date(createdAtMs));
     snapshots.push(await registry.getMetricsAsJSON());
     stop();
   }

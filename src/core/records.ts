@@ -1,0 +1,83 @@
+import { describeState, invalidArgument } from '../lib/checks.js';
+import { TransferCallbackError } from '../lib/errors.js';
+import { expectedId, isCallbackId, toId, toTransferKey } from './callback.js';
+import { callStore } from './claim/call-store.js';
+import type { ClaimParts } from './claim/rules.js';
+import { toDeliveryName } from './delivery.js';
+import type { StoreRecord } from './store.js';
+
+/** Where the store has a record: of a transfer or another event, or of a refund if it has a name. */
+export interface Target {
+  readonly key: string;
+  readonly name?: 'reversal';
+}
+
+/** A record that was read. The token of its claim is replaced by the name of the delivery. */
+export interface FoundRecord extends Target {
+  readonly record: StoreRecord;
+}
+
+/** Returns the records that an id may mean: of the transfer, of the event of `onOther`, and of the refund. */
+export function toTargets<Tx>(id: string, { options }: ClaimParts<Tx>): readonly Target[] {
+  const transfer = toTransferKey(id);
+  return [
+    { key: transfer },
+    ...(transfer === id ? [] : [{ key: id }]),
+    ...(options.onReversed === undefined ? [] : [{ key: transfer, name: 'reversal' as const }]),
+  ];
+}
+
+/**
+ * Reads the records that an id means: of the transfer, or of the event of `onOther` if only that one is meant, and then
+ * of the refund, if there is one. Resolves with none if the store has no `read`.
+ */
+export async function readRecords<Tx>(
+  id: string,
+  parts: ClaimParts<Tx>,
+  isMeant = ({ record }: FoundRecord): boolean => record.state !== 'free',
+): Promise<readonly FoundRecord[]> {
+  const { store, storeTimeoutMs } = parts.options;
+  if (store.read === undefined) return [];
+  const readAll = (): Promise<FoundRecord[]> =>
+    Promise.all(
+      toTargets(id, parts).map(async (target) => {
+        const record = requireRecord(await store.read?.(target.key, target.name));
+        return { ...target, record: withDeliveryName(record) };
+      }),
+    );
+  const found = await callStore(storeTimeoutMs, readAll);
+  const [transfer, other] = found.filter(({ name }) => name === undefined) as [FoundRecord, FoundRecord?];
+  const left = other !== undefined && !isMeant(transfer) && isMeant(other) ? transfer : other;
+  return found.filter((each) => each !== left && (each.name === undefined || each.record.state !== 'free'));
+}
+
+/** Throws INVALID_ARGUMENT unless this can be the id of a callback. */
+export function requireId(id: unknown): void {
+  if (typeof id !== 'string' || !isCallbackId(toId(id))) throw invalidArgument('id', expectedId, id);
+}
+
+/** Returns the error for a store that lacks an optional method. */
+export function unsupported(method: 'read' | 'forget'): TransferCallbackError {
+  return new TransferCallbackError(
+    'STORE_UNSUPPORTED',
+    `Expected \`store\` to have \`${method}\`; this store has none.`,
+  );
+}
+
+/** Replaces the token of the claim by the name of the delivery. No log line contains the token of a second claim. */
+function withDeliveryName(record: StoreRecord): StoreRecord {
+  const { delivery } = record as { delivery?: unknown };
+  if (typeof delivery !== 'string') return record;
+  return { ...record, delivery: toDeliveryName(delivery) } as StoreRecord;
+}
+
+/** Throws STORE_REPLY_UNEXPECTED unless `record` is one. A store in JavaScript may resolve with any value. */
+export function requireRecord(record: StoreRecord | undefined): StoreRecord {
+  if (record?.state === 'free' || record?.state === 'claimed') return record;
+  if (record?.state === 'handled' && typeof record.fingerprint === 'string') return record;
+  throw new TransferCallbackError(
+    'STORE_REPLY_UNEXPECTED',
+    'Expected `store.read` to resolve with a record: `free`, `claimed`, or `handled` with its fingerprint, got ' +
+      `${describeState(record)}.`,
+  );
+}
