@@ -44,7 +44,7 @@ export async function startDocumented(port = 0) {
   };
 }
 
-/** Its transfers are those of the sandbox. */
+/** Returns the documented service, whose transfers are transfers of the sandbox. */
 function documentedService(sandbox: TransferSandbox): Service {
   const toSample = (status: 'SUCCESS' | 'FAILED', payload: unknown): Sample =>
     new Sample('the documented sample', payload, { service: definition, status, names });
