@@ -6,8 +6,9 @@ import type { Play, Row, Step } from './rows.js';
 export const kinds = ['wrong', 'open', 'less', 'unseen', 'note'] as const;
 
 /**
- * What is known of a play or a row, in sentences. `wrong`: a right endpoint does not do this, and what it costs. `open`:
- * there is no verdict, although it was played. `less`: no document demands otherwise. `unseen`: nothing is known.
+ * What is known of a play or a row, in sentences. `wrong`: a right endpoint does not do this, and what it costs.
+ * `open`: there is no verdict, although it was played. `less`: no document demands otherwise. `unseen`: nothing is
+ * known.
  */
 export type Finding = readonly [kind: (typeof kinds)[number], text: string];
 
