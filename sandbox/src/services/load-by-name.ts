@@ -47,11 +47,12 @@ export async function loadByName(name: string, url: string | undefined): Promise
     const advice = meant === undefined ? '' : ` Did you mean \`${meant}\`?`;
     throw new TransferCallbackError('INVALID_ARGUMENT', `${expectedService}${advice}`);
   }
-  const variables = { [named.variable]: toProof(name, named), ...toSignedUrl(named, url) };
+  const expected = `${String(named.secret)} of ${name} that your endpoint has`;
+  const variables = { [named.variable]: toProof(named, expected), ...toSignedUrl(named, url) };
   requireSame(name, variables);
   const [definition, payloads] = (await Promise.all([
     withVariables(variables, () => import(`../../../examples/services/${name}.ts`)).catch((error: unknown) => {
-      throw explainSecret(error, describeSecret(name, named));
+      throw explainSecret(error, expected);
     }),
     import(`../../../examples/services/payloads/${name}.json`),
   ])) as [Record<string, PayoutService>, { default: Payloads }];
@@ -78,8 +79,7 @@ function requireSame(name: string, variables: Readonly<Record<string, string>>):
 const unusedToken = randomUUID();
 
 /** Returns what the definition verifies with: the secret itself, or the public key of a private one. */
-function toProof(name: string, named: NamedService): string {
-  const { secret: what, liveKey, isKeyPair } = named;
+function toProof({ secret: what, liveKey, isKeyPair }: NamedService, expected: string): string {
   if (what === undefined) return unusedToken;
   const secret = process.env[secretVariable];
   if (liveKey !== undefined && secret?.startsWith(liveKey) === true) {
@@ -87,7 +87,6 @@ function toProof(name: string, named: NamedService): string {
   }
   const proof = isKeyPair === true ? findPublicKey(secret) : secret;
   if (proof !== undefined && proof !== '') return proof;
-  const expected = describeSecret(name, named);
   if (secret !== undefined && secret !== '') {
     throw invalidVariable(expected, invalidSecret(secretVariable, expected, secret).got);
   }
@@ -98,10 +97,6 @@ function toProof(name: string, named: NamedService): string {
 function invalidVariable(expected = '', got = '', advice = ''): TransferCallbackError {
   const message = `Expected the environment variable ${secretVariable} to be ${expected}, got ${got}.${advice}`;
   return new TransferCallbackError('INVALID_ARGUMENT', message);
-}
-
-function describeSecret(name: string, { secret = '' }: NamedService): string {
-  return `${secret} of ${name} that your endpoint has`;
 }
 
 /** Returns the public key of a private key, in PEM. */
