@@ -149,7 +149,6 @@ async function playAll(parts: Parts): Promise<{ readonly judged: Judged[]; reado
   const { stage, books, values, progress } = parts;
   const planned = planAll(parts);
   reportPlan(listBookings(planned.flatMap(({ plays }) => plays)), values.json === true);
-  progress.expect(planned.length);
   await books?.requireEmpty(stage.service.invent('success'));
   let refusal: string | undefined;
   const played: Played[] = [];
@@ -159,7 +158,7 @@ async function playAll(parts: Parts): Promise<{ readonly judged: Judged[]; reado
       played.push({ row, plays: [], findings: [['unseen', unseen]] });
       continue;
     }
-    progress.begin(row.name);
+    progress.begin(row.name, played.length + 1, planned.length);
     const counted = books?.usesStatus === false ? plays.map(withoutStatus) : plays;
     const own = await playRow(stage, row, counted, books);
     if (played.length > 0) {

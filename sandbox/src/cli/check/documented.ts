@@ -6,10 +6,6 @@ import { defineService, type TransferSandbox } from '../../index.js';
 import { Sample } from './sample.js';
 import { Service, type InvalidBody, type Traits } from './service.js';
 
-interface Callback {
-  readonly data: Readonly<Record<string, string>>;
-}
-
 /** The event and the status say the same (service §6). */
 const definition = defineService({
   read({ event, data }: { event: unknown; data: Readonly<Record<string, string>> }) {
@@ -73,7 +69,7 @@ const unbookable =
 /** Returns the bodies with one field that is not as documented (service §2.1, §6), each of another transfer. */
 function undocumentedBodies(service: Service): InvalidBody[] {
   const whole = invalidCallbacks.find(({ title }) => title === 'an event that is not documented')?.callback;
-  const { data: known } = whole as Callback;
+  const { data: known } = whole as { readonly data: Readonly<Record<string, string>> };
   return invalidCallbacks
     .filter(({ title }) => !unbookable.test(title))
     .map(({ title, callback }) => {

@@ -1,11 +1,11 @@
 import { toContentType } from '../../attempt/attempt.js';
-import { UsageError } from '../../../../src/cli/arguments.js';
 import { Signer, type SignWith } from '../../attempt/signer.js';
+import type { DocumentedTraits, Names } from '../../services/named-services.js';
+import { UsageError } from '../../../../src/cli/arguments.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import type { FinalStatus, Transfer } from './commands.js';
 import { listLeaves, getLeaf } from './leaves.js';
 import { describeBody, readBody } from './payload.js';
-import type { DocumentedTraits, Names } from '../../services/named-services.js';
 import type { Ids, Sample } from './sample.js';
 
 /** What a service sends about a transfer. The last four are not events of any service: `check` makes them. */
@@ -13,13 +13,10 @@ export type Event =
   | ('success' | 'failed' | 'reversed' | 'pending' | 'foreign')
   | ('unknown' | 'other amount' | 'other spelling' | 'list');
 
+type Sampled = 'FAILED' | 'REVERSED' | 'PENDING';
+
 /** The samples of a service, by the status of their transfer. Some services report no failures. */
-export interface Samples {
-  readonly SUCCESS: Sample;
-  readonly FAILED?: Sample;
-  readonly REVERSED?: Sample;
-  readonly PENDING?: Sample;
-}
+export type Samples = Readonly<Record<'SUCCESS', Sample> & Partial<Record<Sampled, Sample>>>;
 
 /** A body that is not as documented. */
 export interface InvalidBody {
