@@ -24,7 +24,7 @@ const merchant = createServer(
   }),
 ).listen(port, '127.0.0.1');
 await once(merchant, 'listening');
-const sandbox = await transferSandbox({ port: 4010, clock: 'manual', callbackUrl });
+const sandbox = await transferSandbox({ port: 4010, clock: 'manual', seed: 1, callbackUrl });
 const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
 const browser = await startBrowser();
 await mkdir(folder, { recursive: true });

@@ -62,10 +62,6 @@ describe('transferService', () => {
     [{ timeoutMs: 0 }, 'Expected `timeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
     [{ fetch: 5 }, 'Expected `fetch` to be a function, got 5.'],
     [{ readTransaction: 'data' }, 'Expected `readTransaction` to be a function, got "data".'],
-    [
-      { secret: 'x' },
-      'Unknown option `secret`; known are payload, baseUrl, apiKey, apiSecret, timeoutMs, fetch, readTransaction.',
-    ],
     [null, 'Expected `options` to be an object, got null.'],
   ])('refuses the options %j', (changes, message) => {
     const options = changes && { baseUrl: 'https://service.example', ...credentials, ...changes };

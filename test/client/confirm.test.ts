@@ -1,21 +1,11 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { z } from 'zod';
-import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
-import { transferService, type Transaction } from 'transfer-callbacks/client';
+import type { TransferCallback } from 'transfer-callbacks';
+import type { Transaction } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, receiverOf } from '../core/support.js';
-import {
-  credentials,
-  gatedClient,
-  hangUp,
-  startKnowing,
-  startQueries,
-  startService,
-  type Reply,
-  serviceOf,
-} from './support.js';
+import { gatedClient, startKnowing, startQueries, startService, type Reply, serviceOf } from './support.js';
 import { containing } from '../support/helpers/containing.js';
 import type { ConfirmLimits } from '../../src/core/payout-service.js';
 
@@ -56,7 +46,6 @@ describe('confirm: true', () => {
   const success = transferSucceeded({ id: 'tr-1', externalId: 'payout-1', amount: 5, currency: 'XAF' });
   const places = /^The transfer that was read is no callback: data\.provider: .*data\.walletNumber: /;
   test.each<[string, (id: string) => Reply, object]>([
-    ['is not final', replying(success, { status: 'PENDING' }), { code: 'NOT_FINAL' }],
     [
       'has another currency',
       replying(success, { currency: 'XOF' }),
@@ -72,33 +61,12 @@ describe('confirm: true', () => {
       replying(success, { provider: undefined, walletNumber: 5 }),
       { code: 'UNCONFIRMED', message: expect.stringMatching(places) as string },
     ],
-    ['cannot be read, because the service is down', () => hangUp, { code: 'UNAVAILABLE' }],
   ])('a transfer that %s is unconfirmed', async (_title, reply, error) => {
     const { client } = await startQueries(reply);
     const onSuccess = vi.fn();
     const receiver = receiverOf({ service: client, confirm: true, onSuccess });
     expect(await receiver.receive(success)).toMatchObject({ outcome: 'unconfirmed', error });
     expect(onSuccess).not.toHaveBeenCalled();
-  });
-
-  test('the schema of the receiver applies to what is read, too', async () => {
-    const facts = { id: z.string(), externalId: z.string(), amount: z.string(), currency: z.string() };
-    const schema = z.discriminatedUnion('event', [
-      z.object({ event: z.literal('transfer.success'), data: z.object({ ...facts, status: z.literal('SUCCESS') }) }),
-      z.object({ event: z.literal('transfer.failed'), data: z.object({ ...facts, status: z.literal('FAILED') }) }),
-    ]);
-    const data = { id: 'tr-1', externalId: 'payout-1', status: 'SUCCESS', amount: '5.00', currency: 'XAF' };
-    const { baseUrl } = await startQueries(() => [200, data]);
-    const amounts: string[] = [];
-    const receiver = transferCallbackReceiver({
-      store: memoryStore(),
-      service: transferService({ ...credentials, baseUrl, payload: schema }),
-      confirm: true,
-      onSuccess: (callback) => amounts.push(callback.data.amount),
-      onFailed: () => undefined,
-    });
-    expect((await receiver.receive({ event: 'transfer.success', data })).outcome).toBe('processed');
-    expect(amounts).toEqual(['5.00']);
   });
 
   test('a callback that reconciliation has just read is not read again', async () => {
@@ -115,7 +83,6 @@ describe('confirm: true', () => {
     [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 2147483647, got 0.'],
     [{ timeoutMs: 0 }, 'Expected `timeoutMs` to be a whole number from 1 to 1073741823, got 0.'],
     [{ timeoutMs: 2 ** 30 }, 'Expected `timeoutMs` to be a whole number from 1 to 1073741823, got 1073741824.'],
-    [{ limit: 1 }, 'Unknown option `limit`; known are concurrency, timeoutMs.'],
   ])('refuses the options %j', (options, message) => {
     const client = serviceOf({ getTransaction: () => Promise.reject(new Error('not asked')) });
     expect(() => receiverOf({ service: client, confirm: options as ConfirmLimits })).toThrow(

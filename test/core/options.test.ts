@@ -7,6 +7,7 @@ import { memoryStore, RetryLater, TransferCallbackError, transferCallbackReceive
 import { defineService } from 'transfer-callbacks/client';
 import { requirePruneAge } from '../../src/core/times.js';
 import { containing } from '../support/helpers/containing.js';
+import { thrownBy } from './support.js';
 
 const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
 const whole = (from: number, to: number): string => `a whole number from ${from} to ${to}`;
@@ -166,15 +167,6 @@ test('RetryLater has a message, a pause and a cause', () => {
     message: containing(`Expected \`retryAfterMs\` to be ${whole(1, 2_147_483_647)}, got 0.`),
   });
 });
-
-function thrownBy(call: () => unknown): unknown {
-  try {
-    call();
-  } catch (error) {
-    return error;
-  }
-  return expect.fail('it did not throw');
-}
 
 test('what is younger than the last attempt of the service is not pruned', () => {
   expect(requirePruneAge(90_001)).toBe(90_001);

@@ -1,43 +1,21 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, transferCallbackReceiver, transferCallbackSchema } from 'transfer-callbacks';
+import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { transferService } from 'transfer-callbacks/client';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { announced, reversingReceiver, reversingService, type Status } from '../support/helpers/reversing.js';
+import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
 import { fakeClock, later, receiverOf, turn } from './support.js';
 
 const id = 'payout';
 
-describe('what onReversed needs', () => {
-  const handler = () => undefined;
-  const given = { store: memoryStore(), service: reversingService, onSuccess: handler, onFailed: handler } as const;
-  const leftOut = 'Expected `onReversed` to be left out, because no state of the service is REVERSED';
-
-  test.each<[string, object, string]>([
-    ['the documented service', { service: transferService({ payload: transferCallbackSchema }) }, leftOut],
-    ['no retentionMs', {}, 'Expected `retentionMs` to be given beside `onReversed`'],
-    [
-      'a transactional store without a claim of both records',
-      { store: { ...memoryStore(), transactional: true } },
-      'Expected `store` to be a store whose claims may have both records beside `onReversed`',
-    ],
-    ['what is no function', { onReversed: true }, 'Expected `onReversed` to be a function, got true'],
-    ['a service that reverses', { onReversed: undefined }, 'Expected `onReversed` to be a function, got undefined'],
-  ])('is refused for %s', (_what, options, message) => {
-    const make = () => transferCallbackReceiver({ ...given, onReversed: handler, ...options } as never);
-    expect(make).toThrow(message);
-  });
-
-  test('the documented service asks the store for one key only, and never reads it', async () => {
-    const store = memoryStore();
-    const read = vi.spyOn(store, 'read');
-    const claim = vi.spyOn(store, 'claim');
-    const receiver = receiverOf({ store });
-    await receiver.receive(transferSucceeded({ id: 'a' }));
-    await receiver.receive(transferFailed({ id: 'b' }));
-    expect(read).not.toHaveBeenCalled();
-    expect(claim.mock.calls.map(([key]) => key)).toEqual(['a', 'b']);
-  });
+test('the documented service asks the store for one key only, and never reads it', async () => {
+  const store = memoryStore();
+  const read = vi.spyOn(store, 'read');
+  const claim = vi.spyOn(store, 'claim');
+  const receiver = receiverOf({ store });
+  await receiver.receive(transferSucceeded({ id: 'a' }));
+  await receiver.receive(transferFailed({ id: 'b' }));
+  expect(read).not.toHaveBeenCalled();
+  expect(claim.mock.calls.map(([key]) => key)).toEqual(['a', 'b']);
 });
 
 test('what comes after another final status is a duplicate with the one that was handled, and has a line of its own', async () => {
@@ -141,15 +119,6 @@ describe('confirm', () => {
     const { receiver, ran } = confirming(told);
     expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'unconfirmed' });
     expect(ran).toEqual([]);
-  });
-
-  test('what confirm has read is no reversal for the documented service', async () => {
-    const confirm = () => ({
-      event: 'transfer.reversed',
-      data: { ...transferSucceeded({ id }).data, status: 'REVERSED' },
-    });
-    const receiver = receiverOf({ confirm: confirm as never });
-    expect(await receiver.receive(transferSucceeded({ id }))).toMatchObject({ outcome: 'unconfirmed' });
   });
 });
 

@@ -3,8 +3,6 @@ import { containing } from '../support/helpers/containing.js';
 import { announced, serve, states } from './service-support.js';
 
 const paid = announced('payout.paid');
-const bounced = announced('payout.bounced');
-const reversing = { states: { ...states, 'payout.returned': 'REVERSED' } };
 
 /** A receiver that asks its service, which tells this of every transfer. */
 function asking(told: unknown, definition: object = {}, options: object = {}) {
@@ -19,37 +17,10 @@ test('the handler gets what the service was asked for, read as a callback, and n
   expect(handled).toMatchObject([{ event: 'transfer.success', data: { id: '7', amount: '100.00' } }]);
 });
 
-test.each<[string, unknown, unknown]>([
-  ['another state', bounced, paid],
-  ['another amount', announced('payout.paid', { amount: 99 }), paid],
-  ['another id', announced('payout.paid', { id: 8 }), paid],
-  ['a state that is pending', announced('payout.waiting'), paid],
-  ['an unknown state', announced('payout.lost'), paid],
-  ['what cannot be read', {}, paid],
-  ['nothing', undefined, paid],
-])('a callback of which the service tells %s is unconfirmed, and no handler runs', async (_what, told, sent) => {
-  const { receive, handled } = asking(told);
-  expect(await receive(sent)).toMatchObject({ outcome: 'unconfirmed' });
-  expect(handled).toEqual([]);
-});
-
 test('what needs no handler is not asked for', async () => {
   const { receive, query } = asking(paid);
   expect(await receive(announced('payout.waiting'))).toMatchObject({ outcome: 'ignored' });
   expect(query).not.toHaveBeenCalled();
-});
-
-test('a success that the service has taken back is handled as the reversal', async () => {
-  const onReversed = vi.fn();
-  const { receive, handled } = asking(announced('payout.returned'), reversing, {
-    onReversed,
-    retentionMs: 60 * 86_400_000,
-  });
-  for (const outcome of ['processed', 'duplicate']) {
-    expect(await receive(paid)).toMatchObject({ outcome, status: 'REVERSED' });
-  }
-  expect(onReversed.mock.calls).toMatchObject([[{ event: 'transfer.reversed', data: { id: '7' } }, {}]]);
-  expect(handled).toEqual([]);
 });
 
 test('what was queried is read as a callback, and an event of onOther does not confirm', async () => {

@@ -83,7 +83,7 @@ function expectNever(thrown: unknown): never {
   throw thrown;
 }
 
-test.each(['payout.lost', '', 'constructor', '__proto__', 'toString', undefined, null])(
+test.each(['payout.lost', 'PAYOUT.PAID', 'payout.paid ', '', 'constructor', '__proto__', 'toString', undefined, null])(
   'a callback of the state %j, which the definition does not name, is invalid with the ids that were found',
   async (state) => {
     const { receive, handled } = serve({ read: (payload: typeof paid) => ({ ...read(payload), state }) });

@@ -1,4 +1,4 @@
-import { onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { z } from 'zod/v4';
 import {
   memoryStore,
@@ -57,6 +57,16 @@ export function storeWith(
       return { ...reply, claim: { ...reply.claim, ...changes.granted?.(reply.claim) } };
     },
   };
+}
+
+/** What a call throws. */
+export function thrownBy(call: () => unknown): unknown {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  return expect.fail('it did not throw');
 }
 
 /** A promise and its ends. */

@@ -18,12 +18,6 @@ test.each([
     'closeOnSignal(app.listen(3000), receiver)',
   ],
   ['a bare number', () => closeOnSignal(server, receiver, 25_000 as never), '`options`', '{ timeoutMs: 25_000 }'],
-  [
-    'another option',
-    () => closeOnSignal(server, receiver, { timeout: 25_000 } as never),
-    '`timeout`',
-    'Did you mean `timeoutMs`?',
-  ],
   ['no time', () => closeOnSignal(server, receiver, { timeoutMs: -1 }), '`timeoutMs`', 'got -1'],
 ])('with %s it throws when it is called, and listens to no signal', (_what, call, name, advice) => {
   const listeners = process.listenerCount('SIGTERM');

@@ -40,11 +40,6 @@ const wrong: [string, unknown, string][] = [
   ],
   ['bodyLimitBytes: 0', { ...options, bodyLimitBytes: 0 }, `Expected \`bodyLimitBytes\` to be ${aLimit}, got 0.`],
   [
-    'an option that does not exist',
-    { ...options, verifier: () => true },
-    'Unknown option `verifier`. Did you mean `verify`?',
-  ],
-  [
     'the receiver in place of its option',
     receiver,
     'Unknown option `receive`. Give the receiver as an option: `transferCallbackRouter({ receiver, verify })`.',

@@ -21,8 +21,10 @@ const retryLater = { ...keptOpen, 'retry-after': '30' };
 interface Row {
   outcome: OutcomeName;
   status: number;
-  headers: Record<string, string>;
-  body: string;
+  /** Default: `keptOpen`. */
+  headers?: Record<string, string>;
+  /** The message of a response that acknowledges nothing. */
+  message?: string;
   /** Makes the requests that lead to the outcome, and resolves with the last response. */
   request: (server: HttpServer) => Promise<PostResponse>;
 }
@@ -38,15 +40,11 @@ const rows: Row[] = [
   {
     outcome: 'processed',
     status: 200,
-    headers: keptOpen,
-    body: '{"outcome":"processed"}',
     request: byOption({}),
   },
   {
     outcome: 'duplicate',
     status: 200,
-    headers: keptOpen,
-    body: '{"outcome":"duplicate"}',
     async request(server) {
       const { url } = await start(server, recordingOptions().options);
       const callback = transferFailed();
@@ -57,8 +55,6 @@ const rows: Row[] = [
   {
     outcome: 'ignored',
     status: 200,
-    headers: keptOpen,
-    body: '{"outcome":"ignored"}',
     async request(server) {
       const service = defineService({
         read: ({ event }: TransferCallback) => ({ ignored: event }),
@@ -73,7 +69,7 @@ const rows: Row[] = [
     outcome: 'in_progress',
     status: 409,
     headers: retryLater,
-    body: errorBody(409, 'Another delivery of this callback is being handled.'),
+    message: 'Another delivery of this callback is being handled.',
     async request(server) {
       const [begun, running] = [later(), later()];
       const onSuccess = (): Promise<void> => (begun.resolve(), running.promise);
@@ -90,8 +86,7 @@ const rows: Row[] = [
   {
     outcome: 'conflict',
     status: 422,
-    headers: keptOpen,
-    body: errorBody(422, 'A callback with this id was handled with other facts.'),
+    message: 'A callback with this id was handled with other facts.',
     async request(server) {
       const { url } = await start(server, recordingOptions().options);
       const { data } = transferSucceeded();
@@ -102,8 +97,7 @@ const rows: Row[] = [
   {
     outcome: 'invalid',
     status: 400,
-    headers: keptOpen,
-    body: errorBody(400, 'This is not the expected callback. See data.amount.'),
+    message: 'This is not the expected callback. See data.amount.',
     async request(server) {
       const { event, data } = transferSucceeded();
       return deliver((await start(server, recordingOptions().options)).url, {
@@ -115,8 +109,7 @@ const rows: Row[] = [
   {
     outcome: 'unauthorized',
     status: 401,
-    headers: keptOpen,
-    body: errorBody(401, 'The sender is not verified.'),
+    message: 'The sender is not verified.',
     request: async (server) =>
       deliver((await start(server, { ...recordingOptions().options, verify: () => false })).url),
   },
@@ -124,14 +117,14 @@ const rows: Row[] = [
     outcome: 'unconfirmed',
     status: 503,
     headers: retryLater,
-    body: errorBody(503, 'The callback could not be confirmed.'),
+    message: 'The callback could not be confirmed.',
     request: byOption({ confirm: () => undefined }),
   },
   {
     outcome: 'retry_later',
     status: 503,
     headers: { ...keptOpen, 'retry-after': '90' },
-    body: errorBody(503, 'The callback cannot be handled now.'),
+    message: 'The callback cannot be handled now.',
     request: byOption({
       onSuccess() {
         throw new RetryLater('the ledger is locked', { retryAfterMs: 90_000 });
@@ -141,8 +134,7 @@ const rows: Row[] = [
   {
     outcome: 'handler_failed',
     status: 500,
-    headers: keptOpen,
-    body: errorBody(500, 'The callback could not be handled.'),
+    message: 'The callback could not be handled.',
     request: byOption({
       onSuccess() {
         throw new Error('the ledger is gone');
@@ -153,7 +145,7 @@ const rows: Row[] = [
     outcome: 'timed_out',
     status: 503,
     headers: retryLater,
-    body: errorBody(503, 'The callback was not handled in time.'),
+    message: 'The callback was not handled in time.',
     request: byOption({
       handlerTimeoutMs: 10,
       onSuccess: (_callback, { signal }) =>
@@ -168,14 +160,14 @@ const rows: Row[] = [
     outcome: 'store_unavailable',
     status: 503,
     headers: retryLater,
-    body: errorBody(503, 'The callback could not be recorded.'),
+    message: 'The callback could not be recorded.',
     request: byOption({ store: brokenStore }),
   },
   {
     outcome: 'closing',
     status: 503,
     headers: retryLater,
-    body: errorBody(503, 'The server is closing.'),
+    message: 'The server is closing.',
     async request(server) {
       const receiver = transferCallbackReceiver(recordingOptions().options);
       const { url } = await start(server, { receiver });
@@ -190,15 +182,19 @@ test('every outcome has a row here', () => {
 });
 
 describe.each(httpServers)('on $name', (server) => {
-  test.each(rows)('the response to $outcome is $status', async ({ outcome, status, headers, body, request }) => {
-    const response = await request(server);
-    expect(response.status).toBe(status);
-    expect(response.body).toBe(body);
-    expect(response.headers['content-length']).toBe(String(Buffer.byteLength(body)));
-    // A web response cannot end its connection.
-    const connection = outcome === 'closing' && server !== webServer ? 'close' : 'keep-alive';
-    expect(ownHeaders(response)).toEqual({ ...headers, connection });
-  });
+  test.each(rows)(
+    'the response to $outcome is $status',
+    async ({ outcome, status, headers = keptOpen, message, request }) => {
+      const response = await request(server);
+      const body = message === undefined ? JSON.stringify({ outcome }) : errorBody(status, message);
+      expect(response.status).toBe(status);
+      expect(response.body).toBe(body);
+      expect(response.headers['content-length']).toBe(String(Buffer.byteLength(body)));
+      // A web response cannot end its connection.
+      const connection = outcome === 'closing' && server !== webServer ? 'close' : 'keep-alive';
+      expect(ownHeaders(response)).toEqual({ ...headers, connection });
+    },
+  );
 });
 
 // What a response has beside its outcome: the first wrong place, when to come again, and the end of its connection.

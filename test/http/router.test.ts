@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { transferCallbackReceiver, urlToken, type TransferCallback, type Verifier } from 'transfer-callbacks';
-import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { expressServers, httpServers, mountPath, notFoundBody } from '../support/servers/http-servers.js';
-import { post } from '../support/helpers/post.js';
+import { urlToken, type TransferCallback, type Verifier } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { expressServers, mountPath, notFoundBody } from '../support/servers/http-servers.js';
 import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { start } from './support.js';
@@ -15,42 +14,6 @@ function postTo(url: string, target: string, callback: TransferCallback, method 
     socket.write(head(url, headers, method).replace(mountPath, target) + bytes);
   });
 }
-
-describe.each(httpServers)('on $name', (server) => {
-  test('a callback runs the handler of its event, once, with what was sent and where it came from', async () => {
-    const { options } = recordingOptions();
-    const calls: unknown[] = [];
-    const { url } = await start(server, {
-      ...options,
-      onSuccess: (callback, { source, tx }) => calls.push(['onSuccess', callback, source, tx]),
-      onFailed: (callback, { source, tx }) => calls.push(['onFailed', callback, source, tx]),
-    });
-    const callbacks = [
-      transferSucceeded(),
-      transferFailed({ paymentMethod: 'bank', walletNumber: null, bankAccount: { iban: 'CM21' } }),
-    ];
-    for (const callback of callbacks) {
-      expect((await post(url, callback)).body).toBe('{"outcome":"processed"}');
-      expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
-    }
-    expect(calls).toEqual([
-      ['onSuccess', callbacks[0], 'http', undefined],
-      ['onFailed', callbacks[1], 'http', undefined],
-    ]);
-  });
-
-  test('two servers on one receiver share one record of what was handled', async () => {
-    const { options, handled } = recordingOptions();
-    const receiver = transferCallbackReceiver(options);
-    const first = await start(server, { receiver });
-    const second = await start(server, { receiver });
-    const callback = transferSucceeded();
-    expect((await post(first.url, callback)).body).toBe('{"outcome":"processed"}');
-    expect((await post(second.url, callback)).body).toBe('{"outcome":"duplicate"}');
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate', source: 'direct' });
-    expect(handled).toEqual([callback]);
-  });
-});
 
 describe.each(expressServers)('on $name', (server) => {
   const readers: [string, Verifier][] = [

@@ -6,8 +6,60 @@ import { changed, keyFor, type BrokenStore } from './changed-stores.js';
 const showing = (show: (record: StoreRecord, key: string) => StoreRecord) =>
   changed((store) => ({ read: async (key) => show(await store.read(key), key) }));
 
+/** What stores show wrongly of a record that `read` finds. */
+type Shown<State extends StoreRecord['state']> = readonly [
+  fault: string,
+  show: (record: StoreRecord & { state: State }) => object,
+  says: RegExp,
+];
+
+const ofClaims: readonly Shown<'claimed'>[] = [
+  ['reads a claimed callback as free', () => ({ state: 'free' }), /a claimed callback is free/],
+  [
+    'shows 255 characters of the delivery',
+    ({ delivery }) => ({ delivery: delivery?.slice(0, 255) ?? '' }),
+    /`delivery` is not the token of the claim/,
+  ],
+  ['shows the rest of a lease in seconds', () => ({ leaseLeftMs: 30 }), /`leaseLeftMs` is 30/],
+  ['shows a lease that is longer than it is', () => ({ leaseLeftMs: 30_001 }), /`leaseLeftMs` is 30001/],
+  ['shows the time of a claim in seconds', () => ({ since: new Date(Date.now() / 1_000) }), /`since` is 1970/],
+  ['shows an empty holder', () => ({ by: '' }), /`by` is empty/],
+];
+
+const ofSuccesses: readonly Shown<'handled'>[] = [
+  ['reads a handled callback as free', () => ({ state: 'free' }), /a handled callback is free/],
+  [
+    'cuts the fingerprint that it shows',
+    ({ fingerprint }) => ({ fingerprint: fingerprint.slice(0, 20) }),
+    /`fingerprint` is not that of the claim/,
+  ],
+  ['shows a time that is none', () => ({ handledAt: new Date(NaN) }), /`handledAt` is no time/],
+  [
+    'shows the expiry as the time of settling',
+    ({ expiresAt }) => ({ handledAt: expiresAt }),
+    /`handledAt` is .*, not between/,
+  ],
+  ['shows the time of settling as the expiry', () => ({ expiresAt: new Date() }), /`expiresAt` is .*, not between/],
+];
+
+/** The stores that show records in one state wrongly. */
+const toStores = <State extends StoreRecord['state']>(
+  state: State,
+  rows: readonly Shown<State>[],
+  check: string,
+): BrokenStore[] =>
+  rows.map(([fault, show, says]) => ({
+    ...{ fault, says, caughtBy: [check] },
+    make: showing((record) => {
+      if (record.state !== state) return record;
+      return { ...record, ...show(record as StoreRecord & { state: State }) };
+    }),
+  }));
+
 /** Stores whose `read` is wrong, or does more than read. */
 export const brokenReads: readonly BrokenStore[] = [
+  ...toStores('claimed', ofClaims, readClaimed),
+  ...toStores('handled', ofSuccesses, readHandled),
   {
     fault: 'reads a handled record after it has expired',
     make(redis) {
@@ -39,20 +91,6 @@ export const brokenReads: readonly BrokenStore[] = [
     says: /an unknown callback is not free/,
   },
   {
-    fault: 'reads a claimed callback as free',
-    make: showing((record) => (record.state === 'claimed' ? { state: 'free' } : record)),
-    caughtBy: [readClaimed],
-    says: /a claimed callback is free/,
-  },
-  {
-    fault: 'shows 255 characters of the delivery',
-    make: showing((record) =>
-      record.state === 'claimed' ? { ...record, delivery: record.delivery?.slice(0, 255) ?? '' } : record,
-    ),
-    caughtBy: [readClaimed],
-    says: /`delivery` is not the token of the claim/,
-  },
-  {
     fault: 'shows the delivery that was refused last',
     make(redis) {
       const refusedTokens = new Map<string, string>();
@@ -70,66 +108,6 @@ export const brokenReads: readonly BrokenStore[] = [
     },
     caughtBy: [readClaimed],
     says: /`delivery` is not the token of the claim/,
-  },
-  {
-    fault: 'shows the rest of a lease in seconds',
-    make: showing((record) => (record.state === 'claimed' ? { ...record, leaseLeftMs: 30_000 / 1_000 } : record)),
-    caughtBy: [readClaimed],
-    says: /`leaseLeftMs` is 30/,
-  },
-  {
-    fault: 'shows a lease that is longer than it is',
-    make: showing((record) => (record.state === 'claimed' ? { ...record, leaseLeftMs: 30_001 } : record)),
-    caughtBy: [readClaimed],
-    says: /`leaseLeftMs` is 30001/,
-  },
-  {
-    fault: 'shows the time of a claim in seconds',
-    make: showing((record) =>
-      record.state === 'claimed' ? { ...record, since: new Date(Date.now() / 1_000) } : record,
-    ),
-    caughtBy: [readClaimed],
-    says: /`since` is 1970/,
-  },
-  {
-    fault: 'shows an empty holder',
-    make: showing((record) => (record.state === 'claimed' ? { ...record, by: '' } : record)),
-    caughtBy: [readClaimed],
-    says: /`by` is empty/,
-  },
-  {
-    fault: 'reads a handled callback as free',
-    make: showing((record) => (record.state === 'handled' ? { state: 'free' } : record)),
-    caughtBy: [readHandled],
-    says: /a handled callback is free/,
-  },
-  {
-    fault: 'cuts the fingerprint that it shows',
-    make: showing((record) =>
-      record.state === 'handled' ? { ...record, fingerprint: record.fingerprint.slice(0, 20) } : record,
-    ),
-    caughtBy: [readHandled],
-    says: /`fingerprint` is not that of the claim/,
-  },
-  {
-    fault: 'shows a time that is none',
-    make: showing((record) => (record.state === 'handled' ? { ...record, handledAt: new Date(NaN) } : record)),
-    caughtBy: [readHandled],
-    says: /`handledAt` is no time/,
-  },
-  {
-    fault: 'shows the expiry as the time of settling',
-    make: showing((record) =>
-      record.state === 'handled' && record.expiresAt ? { ...record, handledAt: record.expiresAt } : record,
-    ),
-    caughtBy: [readHandled],
-    says: /`handledAt` is .*, not between/,
-  },
-  {
-    fault: 'shows the time of settling as the expiry',
-    make: showing((record) => (record.state === 'handled' ? { ...record, expiresAt: new Date() } : record)),
-    caughtBy: [readHandled],
-    says: /`expiresAt` is .*, not between/,
   },
   {
     fault: 'renews the lease that it reads',

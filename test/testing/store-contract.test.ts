@@ -187,11 +187,3 @@ test('each check of the store contract catches a broken store', () => {
   const caught = new Set(broken.flatMap(({ caughtBy }) => caughtBy));
   expect([...caught].sort()).toEqual(storeContract.map(({ title }) => title).sort());
 });
-
-test('a check refuses an option that it does not know, and a second store that is no option', async () => {
-  const [found] = storeContract;
-  await expect(found?.check(memoryStore(), memoryStore() as object)).rejects.toMatchObject({
-    code: 'INVALID_ARGUMENT',
-    message: expect.stringMatching(/^Unknown option `transactional`/) as string,
-  });
-});

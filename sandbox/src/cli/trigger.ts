@@ -49,8 +49,8 @@ ${callbackHelp}
   --amount N                 The amount of the transfer
   --external-id ID           Its externalId (default: made up)
   --speed N                  How many times as fast as real time (default 1000)
-  --json                     Print one JSON object per line. That of an attempt
-                             has the \`body\` as it was sent
+  --json                     Print one JSON object per line. An attempt has its
+                             \`body\` as it was sent
 
 Scenarios:
 ${scenarioList}

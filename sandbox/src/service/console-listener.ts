@@ -103,7 +103,6 @@ function toSettings(options: ResolvedSandboxOptions) {
   return {
     apiKey,
     apiSecret: mayShow || apiSecret === 'sandbox-secret' ? apiSecret : null,
-    isDefaultSecret: apiSecret === 'sandbox-secret',
     /** `null` if the sandbox has none, or makes one for each externalId. */
     callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : null,
     hasCallbackUrl: callbackUrl !== undefined,
@@ -160,7 +159,7 @@ async function act(parts: ConsoleParts, name: keyof typeof actions, request: Inc
   const text = await readText(request);
   if (text === undefined) return { status: 413, message: `The body is longer than ${bodyLimitBytes} bytes.` };
   const fields = parseJson(text);
-  if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is no JSON object.' };
+  if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is not a JSON object.' };
   try {
     const data = await actions[name](parts, fields as Parameters<Act>[1]);
     return data === undefined ? { status: 204 } : { status: 200, content: Buffer.from(JSON.stringify({ data })) };

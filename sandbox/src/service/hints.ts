@@ -7,7 +7,7 @@ const see = 'See the log of your app.';
 const byStatus: Readonly<Record<number, string>> = {
   2: 'Acknowledged, as any 2xx is, although transfer-callbacks did not send this response.',
   3: 'Redirects are not followed. Give the final address as callback URL.',
-  400: 'Your app read the body, and it is no documented callback.',
+  400: 'Your app read the body, and it is not a documented callback.',
   401: 'The sender was refused. Does the callback URL, or a header, carry the token?',
   404:
     'Nothing is mounted at this path. With urlToken or transferToken the path of app.post ends in /:token, and the ' +

@@ -2,7 +2,7 @@ import { isAcknowledgement } from '../attempt/attempt.js';
 import type { TransferCallback } from '../../../src/core/callback.js';
 import { parseJson } from '../../../src/lib/text.js';
 import type { SandboxAttempt } from './series.js';
-import { expectOf } from './scenarios.js';
+import { expectOf, type Expected } from './scenarios.js';
 import type { TransferHistory } from './history.js';
 
 /** Whether an app did right: a sign and a colour of the console. `open` is not known yet, `none` is neither. */
@@ -24,7 +24,7 @@ const contentRefusals = [400, 409, 415, 422];
 export function judgeAttempt(attempt: SandboxAttempt, transfer: TransferHistory): Judgement {
   const { response } = attempt;
   if ('error' in response && keptBack.includes(response.error)) return { tone: 'open', text: toResult(attempt) };
-  const { does } = expectOf(attempt, attemptsBefore(attempt, transfer));
+  const { does } = expectIn(transfer, attempt);
   if (isAcknowledgement(response)) {
     return does === 'refuse' ? { tone: 'bad', text: 'acknowledged wrongly' } : { tone: 'good', text: 'acknowledged' };
   }
@@ -39,13 +39,9 @@ export function isRefused({ response }: SandboxAttempt): boolean {
   return 'error' in response ? !keptBack.includes(response.error) : !isAcknowledgement(response);
 }
 
-/** Returns the attempt before this one that reported the other outcome and was acknowledged. */
-export function findContradicted(attempt: SandboxAttempt, transfer: TransferHistory): SandboxAttempt | undefined {
-  return expectOf(attempt, attemptsBefore(attempt, transfer)).contradicted;
-}
-
-function attemptsBefore(attempt: SandboxAttempt, { attempts }: TransferHistory): readonly SandboxAttempt[] {
-  return attempts.slice(0, attempts.indexOf(attempt));
+/** Returns what a right app does with an attempt, after the attempts of the transfer before it. */
+export function expectIn({ attempts }: TransferHistory, attempt: SandboxAttempt): Expected<SandboxAttempt> {
+  return expectOf(attempt, attempts.slice(0, attempts.indexOf(attempt)));
 }
 
 export function toResult({ response }: SandboxAttempt): string {

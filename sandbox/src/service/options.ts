@@ -166,7 +166,7 @@ function checkCallbacks(resolved: ResolvedSandboxOptions): void {
   const { callbackUrl, callbackHeaders, scenario, allowOtherHosts, onAttempt } = resolved;
   requireScenario(scenario);
   requireBoolean('allowOtherHosts', allowOtherHosts);
-  if (onAttempt !== undefined) requireFunction('onAttempt', onAttempt, '(attempt) => {}');
+  if (onAttempt !== undefined) requireFunction('onAttempt', onAttempt, '(attempt) => console.log(attempt.hint)');
   requireAttemptHeaders(callbackHeaders, 'callbackHeaders');
   if (callbackUrl === undefined || typeof callbackUrl === 'function') return;
   const fault = callbackUrlFault(callbackUrl, allowOtherHosts);

@@ -1,13 +1,15 @@
 import { once, setMaxListeners } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { baseUrlAt } from '../attempt/address.js';
+import { baseUrlAt, isLoopback } from '../attempt/address.js';
 import { manualClock, scaledClock } from './clock.js';
 import type { SenderParts, SandboxAttempt } from './series.js';
-import { sandboxListener } from './listener.js';
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type TransferSandboxOptions } from './options.js';
 import type { TransferScenario } from './scenarios.js';
-import type { SandboxKeys } from './service-listener.js';
+import { consoleListener, isConsolePath, type ConsoleParts } from './console-listener.js';
+import { sendError } from './http-messages.js';
+import { refuseHost } from './origin-guard.js';
+import { serviceListener, type SandboxKeys, type ServiceParts } from './service-listener.js';
 import { ConsoleStream } from './stream.js';
 import type { SandboxTransfer } from './history.js';
 import { PayoutService } from './payout-service.js';
@@ -43,7 +45,7 @@ export interface TransferSandbox {
   resend(idOrExternalId: string): Promise<void>;
   /**
    * Sends the other final status of a transfer under the same id, with up to 4 attempts. The documentation excludes
-   * this (service §3.2), but real providers do it. From then on a query shows that one. Resolves when the first
+   * this (service §3.2), but other services do it. From then on a query shows that one. Resolves when the first
    * attempt has ended.
    */
   contradict(idOrExternalId: string): Promise<void>;
@@ -136,6 +138,23 @@ export async function startSandbox(
     advance,
     idle: () => clock.idle(),
     close: () => (closed ??= end()),
+  };
+}
+
+/** Responds as the service and, unless it is switched off, as the console. */
+function sandboxListener(parts: ConsoleParts & ServiceParts): RequestListener {
+  const { options } = parts;
+  const respondAsService = serviceListener(parts);
+  const respondAsConsole = consoleListener(parts);
+
+  return function listenAsTheSandbox(request, response) {
+    const isForConsole = options.console && isConsolePath(request);
+    // On loopback the service is guarded too: through it a foreign web page could have any local port called. Beyond
+    // loopback a merchant may reach the service under any host name, such as one of a container network.
+    const refusal = isForConsole || isLoopback(options.host) ? refuseHost(request, options.host) : undefined;
+    if (refusal !== undefined) sendError(response, refusal);
+    else if (isForConsole) void respondAsConsole(request, response);
+    else respondAsService(request, response);
   };
 }
 

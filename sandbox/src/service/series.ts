@@ -1,9 +1,9 @@
 import type { AttemptHeaders } from '../attempt/headers.js';
+import { Slots } from '../../../src/lib/slots.js';
 import { attemptsPerCallback, firstRetryMs } from '../../../src/core/service.js';
 import { attemptCallback, findReason, isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
 import type { SandboxClock } from './clock.js';
 import { explainResponse } from './hints.js';
-import { limitPerOrigin } from './limit-per-origin.js';
 import type { SeriesBehaviour } from './scenarios.js';
 
 /** One attempt that has ended. */
@@ -143,4 +143,21 @@ async function sendCopy(parts: SenderParts, { url, body, behaviour }: Series, in
     contentType,
   });
   return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, contentType, response };
+}
+
+/** Returns a function that runs at most `limit` calls of `work` per origin concurrently. The others wait. */
+function limitPerOrigin(limit: number) {
+  const origins = new Map<string, Slots>();
+
+  return async function runInTurn<T>(url: string, work: () => Promise<T>): Promise<T> {
+    const { origin } = new URL(url);
+    const slots = origins.get(origin) ?? new Slots(limit);
+    origins.set(origin, slots);
+    await slots.take();
+    try {
+      return await work();
+    } finally {
+      slots.release();
+    }
+  };
 }

@@ -59,17 +59,15 @@ const commentMs = 15_000;
 export class ConsoleStream {
   readonly #clock: SandboxClock;
   readonly #look: (query: PageQuery) => View;
-  readonly #commentMs: number;
   readonly #readers = new Set<Reader>();
   #untold: SandboxAttempt[] = [];
   #toldAtMs = -Infinity;
   #flushing: NodeJS.Timeout | undefined;
   #comments: NodeJS.Timeout | undefined;
 
-  constructor(clock: SandboxClock, look: (query: PageQuery) => View, options: { commentMs?: number } = {}) {
+  constructor(clock: SandboxClock, look: (query: PageQuery) => View) {
     this.#clock = clock;
     this.#look = look;
-    this.#commentMs = options.commentMs ?? commentMs;
   }
 
   get isFull(): boolean {
@@ -94,7 +92,7 @@ export class ConsoleStream {
     reader.send({ settings, ...this.#parts() }, this.#look(query));
     this.#comments ??= setInterval(() => {
       for (const { response: each } of this.#readers) each.write(':\n\n');
-    }, this.#commentMs).unref();
+    }, commentMs).unref();
   }
 
   /** Publishes that something has changed and, if given, an attempt that has ended. */

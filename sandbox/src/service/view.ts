@@ -1,5 +1,5 @@
 import type { SandboxAttempt } from './series.js';
-import { findContradicted, judgeAttempt, toResult, type Judgement } from './judgement.js';
+import { expectIn, judgeAttempt, toResult, type Judgement } from './judgement.js';
 import { hasOutcome, nameAttempt, toCallbackState, type CallbackState } from './callback-state.js';
 import type { SandboxEvent, TransferHistory } from './history.js';
 
@@ -64,7 +64,7 @@ export function viewTransfers(byId: ReadonlyMap<string, TransferHistory>, { find
 export function toShownEvent(event: SandboxEvent, transfer: TransferHistory): ShownEvent {
   if (event.type !== 'attempt') return event;
   const { attempt } = event;
-  const contradictedBody = findContradicted(attempt, transfer)?.body;
+  const contradictedBody = expectIn(transfer, attempt).contradicted?.body;
   const shown = { ...attempt, name: nameAttempt(attempt, transfer), ...judgeAttempt(attempt, transfer) };
   return { ...event, attempt: { ...shown, result: toResult(attempt), contradictedBody } };
 }

@@ -5,6 +5,8 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { attemptCallback, findReason, isAcknowledgement } from '../../src/attempt/attempt.js';
 import { startMerchant } from '../service/support.js';
 
+const closed = expect.stringMatching(/closed|hang up/) as string;
+
 test('only a 2xx acknowledges a callback', () => {
   const statuses = [99, 199, 200, 204, 299, 300, 307, 404, 503];
   expect(statuses.filter((status) => isAcknowledgement({ status, body: '' }))).toEqual([200, 204, 299]);
@@ -35,13 +37,6 @@ test('the headers of the caller are added to those of the attempt', async () => 
     'x-token': 'a secret',
     authorization: 'Basic YTpi',
   });
-});
-
-test('an attempt whose response has no length ends with the connection', async () => {
-  const { url } = await startMerchant((_received, _count, response) => {
-    response.socket?.end('HTTP/1.1 202 Accepted\r\nConnection: close\r\n\r\nas long as it lasts');
-  });
-  expect(await attemptCallback(url, '{}')).toMatchObject({ status: 202 });
 });
 
 test('of a long response the first 4 096 bytes are kept', async () => {
@@ -82,18 +77,17 @@ test.each([
   expect(await attemptCallback(url, '{}')).toEqual({ error: expect.stringMatching(error) as string });
 });
 
-test('an attempt gets no response if the server switches to another protocol', async () => {
-  const { url } = await startMerchant((_received, _count, response) => {
-    response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
-  });
-  expect(await attemptCallback(url, '{}')).toEqual({ error: expect.stringMatching(/closed|hang up/) as string });
-});
-
-test('an attempt gets no response if it is cut in the middle', async () => {
-  const { url } = await startMerchant((_received, _count, response) => {
-    response.writeHead(200, { 'Content-Length': 9 }).write('half', () => response.destroy());
-  });
-  expect(await attemptCallback(url, '{}')).toEqual({ error: 'response cut short' });
+test.each<[string, string, object]>([
+  ['without a length ends with the connection', '202 Accepted\r\nConnection: close\r\n\r\nas long as', { status: 202 }],
+  ['that is cut in the middle is none', '200 OK\r\nContent-Length: 9\r\n\r\nhalf', { error: 'response cut short' }],
+  [
+    'to another protocol is none',
+    '101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+    { error: closed },
+  ],
+])('a response %s', async (_title, response, expected) => {
+  const { url } = await startMerchant((_received, _count, { socket }) => socket?.end(`HTTP/1.1 ${response}`));
+  expect(await attemptCallback(url, '{}')).toMatchObject(expected);
 });
 
 test('an attempt that loses the response ends without it, although the merchant has responded', async () => {

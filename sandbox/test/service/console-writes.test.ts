@@ -6,8 +6,8 @@ import { head, overSocket } from '../../../test/support/helpers/sockets.js';
 import { create, gate, get, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
 
 test.each<[string, unknown, number, string]>([
-  ['advance', '{', 400, 'no JSON object'],
-  ['advance', 'null', 400, 'no JSON object'],
+  ['advance', '{', 400, 'not a JSON object'],
+  ['advance', 'null', 400, 'not a JSON object'],
   ['advance', { ms: -1 }, 409, 'Expected `ms` to be a whole number'],
   ['resend', {}, 409, 'Expected `id` to be a string'],
   ['resend', { id: 'unknown' }, 409, 'of a transfer that is final'],

@@ -15,7 +15,7 @@ test.each<[string, Parameters<typeof explainResponse>]>([
   ['Handled before: your handler did not run again.', [{ status: 200, body: '' }, 'duplicate']],
   ['Acknowledged, as any 2xx is', [{ status: 202, body: 'OK' }, undefined]],
   ['Redirects are not followed', [{ status: 302, body: '' }, undefined]],
-  ['is no documented callback', [{ status: 400, body: '' }, 'processed']],
+  ['is not a documented callback', [{ status: 400, body: '' }, 'processed']],
   ['The sender was refused', [{ status: 401, body: '' }, undefined]],
   ['Your handler threw', [{ status: 500, body: '' }, reasonOf({ outcome: 'handler_failed' })]],
   [

@@ -2,10 +2,6 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { transferScenarios } from 'transfer-sandbox';
-import { manualClock } from '../../src/service/clock.js';
-import { ConsoleStream } from '../../src/service/stream.js';
-import { viewTransfers } from '../../src/service/view.js';
-import { serve } from '../../../test/support/servers/serve.js';
 import { head } from '../../../test/support/helpers/sockets.js';
 import { create, get, play, query, readStream, startMerchant, startSandbox } from './support.js';
 
@@ -160,16 +156,14 @@ test('a reader that has stopped reading fills no memory, and is sent what it has
   expect(text.length).toBeLessThan(15_000_000);
 });
 
-test('the stream sends comments while nothing happens, until the last reader has left', async () => {
-  const query = { find: '', outcome: '', id: '' };
-  const stream = new ConsoleStream(manualClock(), (what) => viewTransfers(new Map(), what), { commentMs: 5 });
-  const { url, close } = await serve((_request, response) => {
-    stream.add(response.writeHead(200), query, {});
-  });
-  onTestFinished(close);
-  const response = await fetch(url);
+test('the stream sends a comment each 15 s while nothing happens', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { consoleUrl } = await startSandbox({ clock: 'manual' });
+  const { body } = await fetch(`${String(consoleUrl)}events`);
   let text = '';
-  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+  for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    if (text === '') vi.advanceTimersByTime(30_000);
     text += chunk;
     if (text.includes('\n\n:\n\n:\n\n')) break;
   }

@@ -38,18 +38,6 @@ async function inspectBoth(ids: readonly [string, string], inspect: (id: string)
 }
 
 describe('a transfer', () => {
-  test('that the service has not finished is open', async () => {
-    const { transfer, inspect } = await startMerchant(connect(), undefined, 3_600_000);
-    const id = await transfer('success-1');
-    expect(await inspectBoth([id, 'success-1'], inspect)).toMatchObject({
-      verdict: 'open',
-      service: { state: 'open', transaction: { id, externalId: 'success-1' } },
-      record: { state: 'free' },
-      recordId: id,
-      meaning: expect.stringMatching(/^The service reports the status [A-Z]+, which is not final\.$/) as string,
-    });
-  });
-
   test('whose handler runs is in progress', async () => {
     const [started, gate] = [later(), later()];
     const { transfer, inspect } = await startMerchant(connect(), async () => {
@@ -67,19 +55,6 @@ describe('a transfer', () => {
     expect((await inspect('success-1')).verdict).toBe('handled');
   });
 
-  test('whose callback was handled is handled', async () => {
-    const { transfer, inspect } = await startMerchant(connect());
-    for (const externalId of ['success-1', 'failed-2']) {
-      const id = await transfer(externalId);
-      expect(await inspectBoth([id, externalId], inspect)).toMatchObject({
-        verdict: 'handled',
-        service: { state: 'final', finalAt: expect.any(Date) as Date },
-        record: { state: 'handled', fingerprint: expect.stringContaining(externalId) as string },
-        recordId: id,
-      });
-    }
-  });
-
   test('whose callback never came is missed, until it is reconciled', async () => {
     const { transfer, inspect, receiver } = await startMerchant(connect());
     const id = await transfer('no-callback-1');
@@ -95,17 +70,6 @@ describe('a transfer', () => {
     const { event, transaction } = found.service;
     expect((await receiver.receive({ event, data: transaction })).outcome).toBe('processed');
     expect((await inspect(id)).verdict).toBe('handled');
-  });
-
-  test('that was handled although the service calls it open is unfounded', async () => {
-    const { transfer, inspect } = await startMerchant(connect());
-    const id = await transfer('query-lags-1');
-    expect(await inspect(id)).toMatchObject({
-      verdict: 'unfounded',
-      service: { state: 'open' },
-      record: { state: 'handled' },
-      advice: expect.stringContaining('a query may lag') as string,
-    });
   });
 
   test('that the service responds with 404 for is unknown, and undecided once it was handled: the address may be wrong', async () => {

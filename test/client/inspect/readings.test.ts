@@ -199,7 +199,6 @@ test('options of inspectTransfer that do not fit are refused, and the error name
     [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
     [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
     [{ receiver: {} }, 'Expected `receiver` to be a receiver, got an object.'],
-    [{ pending: [] }, 'Unknown option `pending`; known are id, receiver, signal.'],
   ];
   for (const [changes, message] of cases) {
     const refused = expect(inspectWith({}, { state: 'free' }, changes), message).rejects;

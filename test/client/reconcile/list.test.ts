@@ -7,6 +7,7 @@ import { containing } from '../../support/helpers/containing.js';
 import { emptyReport, final, startKnowing, startQueries, transfers, serving, serviceOf } from '../support.js';
 
 const createdAt = Date.now() - 3_600_000;
+const dayMs = 86_400_000;
 
 /** Transfers with one creation time, as rows have it that were inserted in one transaction. */
 const inserted = (count: number): PendingTransfer[] =>
@@ -104,7 +105,7 @@ test('a numeric key is read as a string', async () => {
   expect(received.map(({ url }) => url)).toEqual(ids.map((id) => `/transactions/${id}`));
 });
 
-test('an item of `pending` that is no transfer fails with an error that names the fault', async () => {
+test('an item of `pending` that is no transfer fails alone, with an error that names the fault', async () => {
   const cases: [item: object, message: string][] = [
     [
       { id: 2 ** 53, createdAt },
@@ -118,12 +119,16 @@ test('an item of `pending` that is no transfer fails with an error that names th
       'Expected `createdAt` of a transfer of `pending` to be a Date or milliseconds since 1970, not in the future, got "2026-11-01".',
     ],
     [{ id: 'a', createdAt: new Date('2999-01-01') }, 'got "2999-01-01".'],
+    [{ id: 'a', createdAt: new Date('soon') }, 'not in the future, got '],
+    [{ id: 'a', createdAt: -Infinity }, 'not in the future, got -Infinity.'],
+    [{ id: 'a', createdAt: null }, 'not in the future, got null.'],
+    [null as never, 'Expected '],
   ];
   for (const [item, message] of cases) {
-    const { problems } = await reconcileTransfers({
-      receiver: serving(receiver, client),
-      pending: [item as PendingTransfer],
-    });
-    expect(problems).toMatchObject([{ error: { code: 'INVALID_ARGUMENT', message: containing(message) } }]);
+    const pending = [item as PendingTransfer, ...inserted(1)];
+    const report = await reconcileTransfers({ receiver: serving(receiver, client), pending });
+    const problems = [{ error: { code: 'INVALID_ARGUMENT', message: containing(message) } }];
+    expect(report, message).toMatchObject({ failed: 1, pending: 1, problems });
+    expect(report.oldestOpenMs).toBeLessThan(10 * dayMs);
   }
 });

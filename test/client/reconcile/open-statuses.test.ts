@@ -54,7 +54,7 @@ test('a status that reads as final is reported, however young its transfer is', 
     const { report } = await reconcile(['PENDING', status]);
     expect(report.advice, status).toBe(
       `The service reports the status ${status}. If that is final, let ` +
-        '`readTransaction` of the service translate it to SUCCESS or FAILED. Otherwise contact the provider.',
+        '`readTransaction` of the service translate it to SUCCESS or FAILED. Otherwise contact the payout service.',
     );
   }
   for (const status of ['PENDING', 'FAILOVER_PENDING', 'SUCCESS_PENDING', 'processing', 'CREATED']) {
@@ -64,7 +64,9 @@ test('a status that reads as final is reported, however young its transfer is', 
 
 test('a transfer that is open for longer than a day is reported with its status', async () => {
   const { report } = await reconcile(['PENDING', 'ENDED'], dayMs + 1_000);
-  expect(report.advice).toMatch(/^Transfers older than a day have the status PENDING, ENDED\. Contact the provider\.$/);
+  expect(report.advice).toMatch(
+    /^Transfers older than a day have the status PENDING, ENDED\. Contact the payout service\.$/,
+  );
   expect((await reconcile(['PENDING'], dayMs - 60_000)).report.advice).toBeUndefined();
   const { client } = await startQueries(final);
   const pending = [{ ...old('tr-1'), createdAt: 0 }];

@@ -230,13 +230,3 @@ test('a list that is no iterable is refused, and the error has the code to write
     ...{ code: 'INVALID_ARGUMENT', message: containing('got a function. Write `paid: paidPayouts()`.') },
   });
 });
-
-test('an open transfer of a defined service is reported when it is older than a day, and no status only reads as final', async () => {
-  const { receiver } = await startPayouts({ a: 'payout.returning' });
-  const run = (ageMs: number) =>
-    reconcileTransfers({ receiver, pending: [{ id: 'a', createdAt: Date.now() - ageMs }] });
-  expect((await run(3_600_000)).advice).toBeUndefined();
-  expect((await run(86_400_000 + 1_000)).advice).toBe(
-    'Transfers older than a day have the status payout.returning. Contact the provider.',
-  );
-});

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { TransferCallback, TransferCallbackReceiver } from 'transfer-callbacks';
-import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
+import { reconcileTransfers } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { ReconcileOptions } from '../../../src/client/reconcile/reconcile.js';
 import { later, receiverOf } from '../../core/support.js';
@@ -97,10 +97,6 @@ describe('reconcileTransfers', () => {
       [{ queriesPerSecond: 0.5 }, 'Expected `queriesPerSecond` to be a whole number from 1 to 2147483647, got 0.5.'],
       [{ onProgress: 'log' }, 'Expected `onProgress` to be a function, got "log".'],
       [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
-      [
-        { batch: 1 },
-        'Unknown option `batch`; known are concurrency, queriesPerSecond, limit, signal, receiver, pending, paid, minAgeMs, onProgress.',
-      ],
     ];
     for (const [changes, message] of cases) {
       const options = { receiver: serving(receiver, client), pending: [], ...changes } as ReconcileOptions<
@@ -116,27 +112,6 @@ describe('reconcileTransfers', () => {
 });
 
 describe('a transfer of a run', () => {
-  const invalidArgument = 'INVALID_ARGUMENT';
-  test('a transfer of `pending` that is not one fails alone', async () => {
-    const cases: [why: string, bad: unknown, code: string][] = [
-      ['its id climbs out of the path', old('../keys'), 'INVALID_ID'],
-      ['its age is not known', { id: 'a', createdAt: new Date('soon') }, invalidArgument],
-      ['it is no transfer', null, invalidArgument],
-      ['it was created in the future', { id: 'a', createdAt: Date.now() + 2 * 86_400_000 }, invalidArgument],
-      ['it was created at -infinity of PostgreSQL', { id: 'a', createdAt: -Infinity }, invalidArgument],
-      ['it was created at no time', { id: 'a', createdAt: null }, invalidArgument],
-    ];
-    for (const [why, bad, code] of cases) {
-      const success = transferSucceeded();
-      const { client } = await startKnowing({ ...success.data });
-      const pending = [bad as PendingTransfer, ...oneOf(success)];
-      const done = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending });
-      const expected = { processed: 1, failed: 1, problems: [{ result: 'failed', error: { code } }] };
-      if (code === invalidArgument) expect(done.oldestOpenMs, why).toBeUndefined();
-      expect(done, why).toMatchObject(expected);
-    }
-  });
-
   test('a contradiction with what was handled is a failure that shows both sides', async () => {
     const success = transferSucceeded();
     const { client } = await startKnowing({ ...success.data });

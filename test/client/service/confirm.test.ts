@@ -18,20 +18,6 @@ async function receiveConfirmed(status: Status, known: Known | undefined, before
 }
 
 describe('a callback that the service', () => {
-  test('confirms is handled with what was read, in place of what was posted', async () => {
-    const { service } = await startPayouts({ a: [200, announced('SUCCESS', 'a', { amount: '100.00', iban: 'read' })] });
-    const seen: unknown[] = [];
-    const { receiver } = reversingReceiver(memoryStore(), {
-      service,
-      confirm: true,
-      onSuccess: (each) => seen.push(each),
-    });
-    expect(await receiver.receive(announced('SUCCESS', 'a', { iban: 'posted' }))).toMatchObject({
-      outcome: 'processed',
-    });
-    expect(seen).toMatchObject([{ event: 'transfer.success', data: { amount: '100.00', iban: 'read' } }]);
-  });
-
   test.each<[why: string, status: Status, known: Known | undefined, error: object]>([
     [
       'has as failed',
@@ -138,40 +124,4 @@ test('the receivers of a service share the limits of `confirm: true`, and not th
   const outcomes = (await Promise.all([...shared, ...own])).map(({ outcome }) => outcome);
   expect(new Set(outcomes)).toEqual(new Set(['processed']));
   expect(received).toHaveLength(22);
-});
-
-test('confirm takes limits, and refuses a service that cannot be asked', async () => {
-  const gate = later();
-  const slow: Reply = (response) => {
-    void gate.promise.then(() => response.end(JSON.stringify(announced('SUCCESS', 'a'))));
-  };
-  const { service, received } = await startPayouts({ a: slow, b: 'SUCCESS' });
-  const confirm = { concurrency: 1, timeoutMs: 60_000 };
-  const { receiver } = reversingReceiver(memoryStore(), { service, confirm, confirmTimeoutMs: 60_000 });
-  const reading = receiver.receive(announced('SUCCESS', 'a'));
-  await vi.waitUntil(() => received.length === 1);
-  // Four wait for the only slot, and all others are too many.
-  const waiting = Array.from({ length: 4 }, () => receiver.receive(announced('SUCCESS', 'b')));
-  expect(await receiver.receive(announced('SUCCESS', 'b'))).toMatchObject({
-    outcome: 'unconfirmed',
-    error: { code: 'BUSY' },
-  });
-  expect(received).toHaveLength(1);
-  gate.resolve();
-  const ended = await Promise.all([reading, ...waiting]);
-  const outcomes = ended.map(({ outcome }) => outcome);
-  expect(outcomes).toEqual(['processed', 'processed', 'duplicate', 'duplicate', 'duplicate']);
-  expect(() => reversingReceiver(memoryStore(), { confirm: true })).toThrow(
-    expect.objectContaining({
-      code: 'INVALID_ARGUMENT',
-      message: containing('the `service` has neither keys nor a `query`'),
-    }),
-  );
-});
-
-test('a callback that reconciliation has just read is not read again', async () => {
-  const { service, received } = await startPayouts({});
-  const { receiver } = reversingReceiver(memoryStore(), { service, confirm: true });
-  const ended = await receiver.receive(announced('SUCCESS', 'a'), { source: 'reconciliation' });
-  expect([ended.outcome, received.length]).toEqual(['processed', 0]);
 });

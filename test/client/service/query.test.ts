@@ -14,7 +14,7 @@ import { later } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { announced, reversingReceiver, reversingService } from '../../support/helpers/reversing.js';
 import { serve } from '../../support/servers/serve.js';
-import { hangUp, startService, type Reply } from '../support.js';
+import { startService, type Reply } from '../support.js';
 import { apiKey, listOf, startPayouts, type Payload } from './support.js';
 
 type Query = NonNullable<ServiceOptions<unknown, never, never>['query']>;
@@ -54,32 +54,6 @@ describe('`get`', () => {
       'GET /api/v3/a',
     ]);
     expect(received[0]?.headers.authorization).toBe(`Bearer ${apiKey}`);
-  });
-
-  test('sends up to 3 requests to a service that fails, waits as it asks, and tells how long it asks for', async () => {
-    const thrice = await startAsking([[503, ''], hangUp, paid]);
-    expect(await thrice.ask()).toMatchObject({ result: 'processed' });
-    expect(thrice.received).toHaveLength(3);
-    const down = await startAsking([[503, '']]);
-    expect(await down.ask()).toMatchObject({ result: 'failed', error: { code: 'UNAVAILABLE', status: 503 } });
-    expect(down.received).toHaveLength(3);
-    const patient = await startAsking([[429, '', { 'Retry-After': '1' }], paid]);
-    const startedAt = performance.now();
-    expect(await patient.ask()).toMatchObject({ result: 'processed' });
-    expect(performance.now() - startedAt).toBeGreaterThan(990);
-    const busy = await startAsking([[429, '', { 'Retry-After': '3600' }]]);
-    expect(await busy.ask()).toMatchObject({ error: { code: 'REFUSED', retryAfterMs: 3_600_000 } });
-    expect(busy.received).toHaveLength(1);
-    const refused = await startAsking([[401, '']]);
-    expect(await refused.ask()).toMatchObject({ error: { code: 'REFUSED', status: 401 } });
-    expect(refused.received).toHaveLength(1);
-  });
-
-  test('follows no redirect, which would send the key to another address', async () => {
-    const { received, baseUrl } = await startService([paid]);
-    const { ask } = await startAsking([[302, '', { Location: `${baseUrl}/elsewhere` }]]);
-    expect(await ask()).toMatchObject({ result: 'failed', error: { code: 'UNAVAILABLE', status: 302 } });
-    expect(received).toHaveLength(0);
   });
 
   test('reads JSON of at most 1 MiB', async () => {
@@ -140,13 +114,6 @@ describe('`get`', () => {
     }
     await raw.close();
   });
-
-  test('uses the `fetch` of the definition', async () => {
-    const fetch = vi.fn(() => Promise.resolve(Response.json(announced('SUCCESS', 'a'))));
-    const { ask } = asking((_id, get) => get('https://service.example/a'), { fetch });
-    expect(await ask()).toMatchObject({ result: 'processed' });
-    expect(fetch).toHaveBeenCalledOnce();
-  });
 });
 
 describe('a `query`', () => {
@@ -180,13 +147,6 @@ describe('a `query`', () => {
     const refused = await ask();
     expect(refused).toMatchObject({ result: 'unknown', error: { status: 404 } });
     expect(String(refused.error)).not.toContain('does it return');
-  });
-
-  test('is not called for an id with a blank at an end, whose callback is handled as another', async () => {
-    const { receiver, ran } = asking(() => announced('SUCCESS', 'a '));
-    expect(await receiver.receive(announced('SUCCESS', 'a '))).toMatchObject({ outcome: 'processed', id: 'a ' });
-    expect(await receiver.receive(announced('SUCCESS', 'a'))).toMatchObject({ outcome: 'processed', id: 'a' });
-    expect(ran).toEqual(['SUCCESS a ', 'SUCCESS a']);
   });
 
   test('may catch a refusal of `get`, and compares codes', async () => {

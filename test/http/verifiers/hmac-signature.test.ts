@@ -1,13 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import express, { type Request } from 'express';
-import { hmacSignature, transferCallbackRouter } from 'transfer-callbacks';
+import { hmacSignature } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { deliver } from 'transfer-sandbox';
 import { containing } from '../../support/helpers/containing.js';
 import { roads } from '../../support/servers/http-servers.js';
 import { startGuarded } from '../support.js';
-import { recordingOptions } from '../../support/helpers/recording-options.js';
 import { schemes } from './schemes.js';
 
 const secret = 'first-secret-0123456789';
@@ -156,20 +153,6 @@ test('during a rotation each secret is compared that a function returns, in its 
       verify({ headers: verify.sign('the body', { secret: key }) }, undefined, Buffer.from('the body'));
     expect(await Promise.all([newer, old, foreign].map(accepts))).toEqual([true, true, false]);
   }
-});
-
-test('the router gives a function of the secrets the request of Express, with the parameters of its route', async () => {
-  const verify = hmacSignature({
-    header: 'X-Signature',
-    secrets: ({ params }: Request) => (params.tenant === 'north' ? secret : undefined),
-  });
-  const { options } = recordingOptions();
-  const app = express().post('/callbacks/:tenant', transferCallbackRouter({ ...options, verify }));
-  const headers = (bytes: Uint8Array) => verify.sign(bytes, { secret });
-  const send = (tenant: string) =>
-    deliver(app, transferSucceeded(), { path: `/callbacks/${tenant}`, headers, retry: false });
-  expect(await send('north')).toEqual({ acknowledged: true, responses: [200] });
-  expect(await send('south')).toEqual({ acknowledged: false, responses: [401] });
 });
 
 test('sign takes the newest secret or another one, and an old timestamp to be refused', () => {

@@ -260,16 +260,6 @@ test.each<[string, () => unknown, string]>([
   expect(make).toThrow(`characters. ${remedy}`);
 });
 
-test.each([
-  [hmac({ secret }), '`secret`. Did you mean `secrets`?'],
-  [
-    () => basicAuth({ username: 'service', password: spaced, realm: 'x' } as never),
-    '`realm`; known are username, password.',
-  ],
-])('an unknown option of a verifier is refused, with the one that was meant or the known ones: %o', (make, message) => {
-  expect(make).toThrow(`Unknown option ${message}`);
-});
-
 test('a private key in place of a public one is named as such, and is not shown', () => {
   for (const pem of [privateKey, privateKey.replaceAll('\n', '\\n')]) {
     const make = () => publicKeySignature({ header: 'x-signature', publicKeys: pem });

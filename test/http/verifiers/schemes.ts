@@ -60,20 +60,6 @@ export const schemes = [
     at: 1_614_265_330_000,
   },
   {
-    name: 'Paddle, a signature that OpenSSL made',
-    options: {
-      header: 'paddle-signature',
-      secrets: 'pdl_ntfset_a_secret_of_a_test',
-      signed: '{timestamp}:{body}',
-      timestamp: 'ts=',
-    },
-    body: '{"event":"transfer.success"}',
-    headers: {
-      'Paddle-Signature': 'ts=1671552777;h1=3727f7e9aab0e9c12a2089285465d669226176051500f64e0c62f9fd4eae1fed',
-    },
-    at: 1_671_552_777_000,
-  },
-  {
     name: 'Paystack, a signature that OpenSSL made',
     options: { header: 'x-paystack-signature', secrets: 'sk_test_a_secret_of_a_test', algorithm: 'sha512' },
     body: '{"event":"transfer.success"}',

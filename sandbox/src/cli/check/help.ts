@@ -53,7 +53,7 @@ ${callbackHelp}
                              are signed: --to with a wrong signature
   --skip ROW                 Leave a row out (repeatable):
                              ${rowNames}
-  --strict                   What is ! counts, too
+  --strict                   A ! counts as wrong
   --real-time                Wait between attempts as the service does, 30 s and
                              more (default: a hundredth of that)
   --settle SECONDS           How long a booking may take (default 10)
@@ -64,14 +64,14 @@ ${callbackHelp}
 
 The environment variable CALLBACK_SECRET has the secret that signs the
 callbacks, unless the definition has it: as your app has it, and for a public
-key of your app the private one in PEM. Take those of a test. What its verifiers
-cannot sign needs --header.
+key of your app its private key in PEM. Take secrets of a test. If the verifiers
+cannot sign, give --header.
 
 What your app did cannot be seen from outside. These commands show it. Each gets
 a transfer: $ID is its externalId, $STATUS is SUCCESS, FAILED or REVERSED,
-$TRANSFER_ID is the id of the service, $AMOUNT and $CURRENCY are those of the
-callback, if it has any, and $BODY is its first callback. A script reads them
-from its environment. In cmd.exe write %ID% and double quotes, in a batch file
+$TRANSFER_ID is the id of the service, $BODY is the first callback, and $AMOUNT
+and $CURRENCY are read from it. A script gets the variables from its
+environment. In cmd.exe write %ID% and double quotes, in a batch file
 %%ID%%:
   --count "find /c \\"%ID% %STATUS%\\" < ledger.txt"
 

@@ -20,8 +20,9 @@ export function setUpForm(settings) {
   write($('base'), location.origin);
   write($('key'), apiKey);
   write($('secret'), apiSecret ?? 'not shown to other machines');
-  $('secret-box').toggleAttribute('open', settings.isDefaultSecret);
-  $('secret-show').hidden = settings.isDefaultSecret;
+  // The default is not a secret.
+  $('secret-box').toggleAttribute('open', apiSecret === 'sandbox-secret');
+  $('secret-show').hidden = apiSecret === 'sandbox-secret';
   $('secret-field').hidden = apiSecret !== null;
   field('secret').value = apiSecret ?? '';
   field('callbackUrl').value = callbackUrl ?? (hasCallbackUrl ? '' : 'http://127.0.0.1:3000/callbacks/transfers');

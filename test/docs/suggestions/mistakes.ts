@@ -1,0 +1,169 @@
+// Mistakes in both packages that no wrong option of `makers` makes.
+import { Counter, Gauge, Histogram, register } from 'prom-client';
+import { expect } from 'vitest';
+import { transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
+import * as root from 'transfer-callbacks';
+import { defineService, reconcileTransfer, reconcileTransfers, transferService } from 'transfer-callbacks/client';
+import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
+import { closeOnSignal } from 'transfer-callbacks/node';
+import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
+import { deliver, transferSandbox } from 'transfer-sandbox';
+import * as app from './app.js';
+import { handle, receive } from './makers.js';
+
+const { memoryStore, pgStore, redisStore } = root;
+const { hmac, id, key, knex, noPool, read, receiver, receiverOptions, reversingOptions, sandbox, secret } = app;
+const { server, service, signHmac, states, transactional, unasked, unaskedOptions, url } = app;
+
+/** Express's request, behind `app.set('trust proxy', true)`. */
+const trustingEveryone = { app: { get: () => () => true }, ip: '127.0.0.1' } as never;
+
+async function forgetUntraced(): Promise<void> {
+  const store = memoryStore();
+  const own = transferCallbackReceiver({ ...receiverOptions, store });
+  const callback = transferSucceeded();
+  await own.receive(callback);
+  const record = await own.inspect(callback.data.id);
+  if (record.state !== 'handled') expect.fail(record.state);
+  await own.forget(callback.data.id, { fingerprint: record.fingerprint, by: 'a test', reason: 'It is a test.' });
+}
+
+/** Returns a check of the contract of stores: the first one, or one that needs writes. */
+function checkOf(needs?: 'write'): (store: root.CallbackStore<never>, options?: object) => Promise<void> {
+  const found = storeContract.find(({ title }) => needs === undefined || title.includes('writes'));
+  return found?.check ?? expect.fail('There is no such check.');
+}
+
+async function scheduleTooLate(): Promise<void> {
+  const created = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  await created.createTransfer({ callbackUrl: 'http://127.0.0.1:1', externalId: id });
+  sandbox.setScenario(id, 'success');
+}
+
+/** Mistakes that no wrong option of a maker makes. The code of an error is an expression, or options of the maker. */
+export const mistakes: readonly [mistake: string, raise: () => unknown, maker?: string][] = [
+  ['a URL for a client of Redis', () => redisStore('redis://127.0.0.1' as never)],
+  ['a URL for a pool', () => pgStore('postgres://127.0.0.1' as never)],
+  ['a URL for a pool of MySQL', () => root.mysqlStore('mysql://127.0.0.1' as never)],
+  ['a URL for a library', () => root.postgresJsStore('postgres://127.0.0.1' as never)],
+  [
+    'a transaction for a library',
+    () => root.knexStore({ ...knex, isTransaction: true } as never, { dialect: 'mysql' }),
+  ],
+  ['no dialect', () => root.knexStore(knex, {} as never), 'knexStore'],
+  ['no database', () => root.sqlStore({} as never)],
+  ['no transaction', () => root.sqlStore({ dialect: 'postgres', query: () => undefined } as never), 'sqlStore'],
+  ['a number for the options of prune', () => pgStore(noPool).prune(5 as never)],
+  ['a day of retention for a prune', () => pgStore(noPool).prune({ olderThanMs: 1 }), 'store.prune'],
+  ['no name of a header', () => root.headerToken('', secret)],
+  ['a header that proxies drop', () => root.headerToken('connection', secret)],
+  ['no secret', () => root.urlToken(undefined)],
+  ['a number for a secret', () => root.urlToken(7 as never)],
+  ['a slash in a secret of the path', () => root.urlToken('a/secret/with/slashes')],
+  ['no credentials', () => root.basicAuth([] as never)],
+  ['a string for credentials', () => root.basicAuth('service' as never)],
+  ['no addresses', () => root.ipAllowList([])],
+  ['a name for an address', () => root.ipAllowList(['localhost'])],
+  ['an app that trusts every proxy', () => root.ipAllowList(['127.0.0.1'])(trustingEveryone)],
+  ['a path for a URL', () => root.transferToken(secret).urlFor('/callbacks', id)],
+  ['no externalId for a URL', () => root.transferToken(secret).urlFor(url, '')],
+  [
+    'two tokens of the path',
+    () => transferCallbackRouter({ receiver, verify: [root.urlToken(secret), root.transferToken(secret)] }),
+  ],
+  [
+    'an event that nobody vouches for',
+    () => transferCallbackRouter({ ...reversingOptions, confirm: true }),
+    'transferCallbackRouter with a receiver',
+  ],
+  ['a verifier beside the options', () => transferCallbackRouter({ receiver }, ...([() => true] as never[]))],
+  ['a secret of another encoding', () => root.hmacSignature({ ...hmac, secretEncoding: 'hex' }), 'hmacSignature'],
+  [
+    'a short secret in hex',
+    () => root.hmacSignature({ ...hmac, secretEncoding: 'hex', secrets: 'ab'.repeat(15) }),
+    'hmacSignature',
+  ],
+  ['an object to sign', () => signHmac.sign({} as never)],
+  ['no signed header', () => signHmac.sign('{}'), 'sign'],
+  ['another private key', () => key.sign('{}', { secret: 7 as never })],
+  ['no service to ask', () => reconcileTransfer({ receiver: unasked, id }), 'transferCallbackReceiver'],
+  ['no address of the service', () => transferService({} as never), 'transferService'],
+  ['no request', () => service.createTransfer({} as never), 'request'],
+  ['a number for the options of a query', () => service.getTransaction(id, 5 as never)],
+  [
+    'no function after the commit',
+    () =>
+      handle(({ afterCommit }) => {
+        afterCommit(undefined as never);
+      }),
+    'afterCommit',
+  ],
+  ['a number for the options of receive', () => receive(5 as never)],
+  ['a number for the options of close', () => receiver.close(5 as never)],
+  ['no id', () => receiver.inspect('')],
+  ['another option of forget', () => receiver.forget(id, { unheardOf: 1 } as never)],
+  ['nobody who forgets', () => receiver.forget(id, { fingerprint: '[]', by: '', reason: 'A test' })],
+  ['no trace of what is forgotten', forgetUntraced],
+  ['a number for the reason to wait', () => new root.RetryLater(5 as never)],
+  [
+    'a store that cannot claim both',
+    () => transferCallbackReceiver({ ...reversingOptions, store: transactional } as never),
+    'a receiver of refunds',
+  ],
+  [
+    'no retention of refunds',
+    () => transferCallbackReceiver({ ...reversingOptions, retentionMs: undefined } as never),
+    'a receiver of refunds',
+  ],
+  [
+    'an hour of retention of refunds',
+    () => transferCallbackReceiver({ ...reversingOptions, retentionMs: 3_600_000 }),
+    'a receiver of refunds',
+  ],
+  ['nothing to confirm by', () => transferCallbackReceiver({ ...unaskedOptions, confirm: true })],
+  [
+    'a confirm without a value',
+    () => transferCallbackReceiver({ ...receiverOptions, confirm: undefined } as never),
+    'transferCallbackReceiver',
+  ],
+  [
+    'a lease that its store outlasts',
+    () => transferCallbackReceiver({ ...receiverOptions, storeTimeoutMs: 6_000 }),
+    'transferCallbackReceiver',
+  ],
+  [
+    'a handler of reversals that never come',
+    () => transferCallbackReceiver({ ...receiverOptions, onReversed: () => undefined } as never),
+  ],
+  ['paid transfers that are never reversed', () => reconcileTransfers({ receiver, paid: [] })],
+  ['an app for a server', () => closeOnSignal({} as never, receiver)],
+  ['no receiver to close', () => closeOnSignal(server, {} as never)],
+  ['a number for the options of a signal', () => closeOnSignal(server, receiver, 5 as never)],
+  ['an endless close', () => closeOnSignal(server, receiver, { timeoutMs: -1 })],
+  ['another meter', () => openTelemetryMetrics({} as never)],
+  ['no client of Prometheus', () => prometheusMetrics(undefined as never)],
+  ['another client of Prometheus', () => prometheusMetrics({} as never)],
+  ['one registry', () => prometheusMetrics({ Counter, Gauge, Histogram, registers: register } as never)],
+  ['a string for a callback', () => transferSucceeded('payout-1' as never)],
+  ['another option of a check', () => checkOf()(memoryStore() as never, { unheardOf: 1 })],
+  ['a transactional store without a transaction', () => checkOf('write')(transactional)],
+  ['no states', () => defineService({ read, states: [] as never }), 'defineService'],
+  ['a state that cannot be printed', () => defineService({ read, states: { '\n': 'SUCCESS' } }), 'defineService'],
+  ['a meaning that there is not', () => defineService({ read, states: { paid: 'PAID' as never } })],
+  ['no state of a success', () => defineService({ read, states: { bounced: 'FAILED' } }), 'defineService'],
+  ['no callback', () => deliver(server, undefined)],
+  ['no target', () => deliver({} as never, '{}')],
+  ['a target of another scheme', () => deliver('ftp://127.0.0.1', '{}')],
+  ['a name of a header with a blank', () => deliver(server, '{}', { headers: { 'a b': '1' } })],
+  ['the host as a header', () => deliver(server, '{}', { headers: { host: '1' } })],
+  ['a header of two lines', () => deliver(server, '{}', { headers: { 'x-a': '1\n2' } })],
+  [
+    'a service that cannot sign',
+    () => deliver(server, '{}', { service: defineService({ read, states, verify: key }) }),
+    'deliver',
+  ],
+  ['a speed beside a manual clock', () => transferSandbox({ clock: 'manual', speed: 2 })],
+  ['time that runs backwards', () => sandbox.advance(-1)],
+  ['a transfer that is not final', () => sandbox.resend('unknown')],
+  ['a scenario that comes too late', scheduleTooLate],
+];
