@@ -36,7 +36,9 @@ test.each([prisma7, prisma6])(
 
 test('the page query reads each payout once by the pool of Drizzle', async () => {
   const { $client } = drizzle(server.pool());
-  const created = await expectPages(async ({ at, id }) => (await $client.query(inTens(postgres), [at, id])).rows);
+  const created = await expectPages(
+    async ({ at, id }) => (await $client.query<object>(inTens(postgres), [at, id])).rows,
+  );
   expect(created).toEqual(new Set([createdMs]));
 });
 
