@@ -79,7 +79,7 @@ export class Delivery<C extends EventShape = EventShape> {
     this.#waitsSince ??= performance.now();
   }
 
-  /** Notes that the wait is over, if there was one, because the handler runs. */
+  /** Notes that the wait is over, if there was one, because the delivery has the claim. */
   endWait(): void {
     this.#waitEndedAt = performance.now();
   }

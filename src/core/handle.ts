@@ -24,7 +24,7 @@ export function handleClaimed<C extends CallbackShape, Tx>(
   claimed: HeldClaim<Tx> | LineEnd,
   parts: ReceiverParts<C, Tx>,
 ): Ending | Promise<Ending> {
-  if (claimed instanceof HeldClaim) return runHandler(delivery, claimed, parts);
+  if (claimed instanceof HeldClaim) return new HandlerRun(delivery, claimed, parts).start();
   switch (claimed.state) {
     case 'handled':
       return delivery.compareWith(claimed.fingerprint);
@@ -40,15 +40,6 @@ export function handleClaimed<C extends CallbackShape, Tx>(
  * Runs the handler while the claim is held, and settles or releases the claim afterwards. On timeout it resolves with
  * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
-function runHandler<C extends CallbackShape, Tx>(
-  delivery: Delivery<C | OtherEvent>,
-  claim: HeldClaim<Tx>,
-  parts: ReceiverParts<C, Tx>,
-): Promise<Ending> {
-  delivery.endWait();
-  return new HandlerRun(delivery, claim, parts).start();
-}
-
 class HandlerRun<C extends CallbackShape, Tx> {
   readonly #delivery: Delivery<C | OtherEvent>;
   readonly #claim: HeldClaim<Tx>;

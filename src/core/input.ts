@@ -12,7 +12,7 @@ export class Unreadable {
   readonly error: Error | undefined;
 
   constructor(message: string, error?: Error) {
-    this.issues = [{ path: [], message }];
+    this.issues = Object.freeze([Object.freeze({ path: Object.freeze([]), message })]);
     this.error = error;
   }
 }

@@ -3,7 +3,7 @@ import type { CallbackShape, OtherEvent } from './callback.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
 import { handleClaimed } from './handle.js';
-import { isRefused } from './input.js';
+import { isRefused, isUnreadable } from './input.js';
 import {
   special,
   type Ending,
@@ -33,7 +33,9 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   const { service, onOther, verifyTimeoutMs } = parts.options;
   // Reconciliation reads transfers only: one that `read` turns into another event would never be handled as a transfer.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
-  const reading = validateCallback(input, service, takesOther);
+  const reading: Reading<C | OtherEvent> = isUnreadable(input)
+    ? { kind: 'invalid', issues: input.issues, ids: {}, error: input.error }
+    : validateCallback(input, service, takesOther);
   if (verify !== undefined) {
     const refusal = await verifySender(verify, reading, verifyTimeoutMs);
     if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);

@@ -2,7 +2,6 @@ import { toReason } from '../lib/errors.js';
 import type { Issue } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
 import { isCallbackId, type EventShape } from './callback.js';
-import { isUnreadable } from './input.js';
 import { toIds, type Ids, type PayoutService, type Reading } from './payout-service.js';
 
 type Invalid = Extract<Reading, { kind: 'invalid' }>;
@@ -14,7 +13,6 @@ export function validateCallback<E extends EventShape>(
   takesOther: boolean,
 ): Reading<E> {
   try {
-    if (isUnreadable(input)) return toShown({ kind: 'invalid', issues: input.issues, ids: {}, error: input.error });
     deleteProtoKeys(input);
     const reading = service.readCallback(input);
     if (reading.kind === 'invalid') return toShown(reading);

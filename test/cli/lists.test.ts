@@ -60,7 +60,7 @@ describe('with a configuration of `receiver`, `pending` and `paid` alone', () =>
     expect([code, err]).toEqual([
       1,
       'Handled SUCCESS missed\nHandled REVERSED reversed\n' +
-        'Transfers older than a day have the status payout.returning. Contact the provider.\n',
+        'Transfers older than a day have the status payout.returning. Contact the payout service.\n',
     ]);
     expect(objects(out)).toMatchObject([
       { type: 'transfer', id: 'open', result: 'pending', status: 'payout.returning' },

@@ -1,45 +1,11 @@
-import crypto from 'node:crypto';
 import { join } from 'node:path';
-import { compileFunction } from 'node:vm';
-import express, { type Express } from 'express';
 import ts from 'typescript';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import * as root from 'transfer-callbacks';
-import * as client from 'transfer-callbacks/client';
-import * as node from 'transfer-callbacks/node';
-import { transferSucceeded } from 'transfer-callbacks/testing';
-import { startKnowing } from '../client/support.js';
-import { serve } from '../support/servers/serve.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { findBlocks, findPage, pages, root as folder, type Block } from './pages.js';
 
-const { memoryStore, transferCallbackReceiver } = root;
 const blocks = pages.flatMap((page) => findBlocks(page, 'ts'));
-
-/** Returns the one block of a page that has `text`. */
-function findBlock(path: string, text: string): Block {
-  const [block, ...more] = findBlocks(findPage(path), 'ts').filter(({ code }) => code.includes(text));
-  expect(more, `${path} shows ${text} once`).toEqual([]);
-  return block ?? expect.fail(`${path} does not show ${text}.`);
-}
-
-/** Runs a block as a module, and returns what it exports. */
-function runBlock<Exports>({ code }: Block): Partial<Exports> {
-  const { outputText } = ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.CommonJS } });
-  const modules: Record<string, unknown> = {
-    'transfer-callbacks': root,
-    'transfer-callbacks/node': node,
-    'transfer-callbacks/client': client,
-    'node:crypto': crypto,
-  };
-  const run = compileFunction(outputText, ['require', 'exports']) as (
-    require: (name: string) => unknown,
-    exports: object,
-  ) => void;
-  const exported: Partial<Exports> = {};
-  run((name) => modules[name] ?? expect.fail(`it imports ${name}`), exported);
-  return exported;
-}
 
 /** The declarations and sources that were read from disk. To parse them takes longer than to check a text. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
@@ -169,60 +135,6 @@ test('no page shows code in a language that is not compiled', () => {
   );
   expect(uncompiled.map(({ at }) => at)).toEqual([]);
 });
-
-test('the return of docs/reconciliation.md handles what the service tells, whatever the customer writes, once beside the callback', async () => {
-  interface Books {
-    findPayout: () => Promise<{ id: string; state: 'open' | 'paid' | 'failed' }>;
-  }
-  interface Exported {
-    addReturn: (app: Express, ...parts: [root.TransferCallbackReceiver, Books]) => void;
-  }
-  const { addReturn } = runBlock<Exported>(findBlock('docs/reconciliation.md', 'function addReturn'));
-  const callback = transferSucceeded();
-  const { externalId: id } = callback.data;
-  const transaction = { ...callback.data, status: 'PENDING' };
-  const other = transferSucceeded(); // of another customer
-  const service = await startKnowing(transaction, { ...other.data });
-  let state: 'open' | 'paid' | 'failed' = 'open';
-  const handled: string[][] = [];
-  const close = ({ event, data }: root.TransferCallback, to: 'paid' | 'failed') => {
-    handled.push([event, data.externalId]);
-    state = to;
-  };
-  const receiver = transferCallbackReceiver({
-    service: service.client,
-    store: memoryStore(),
-    onSuccess: (given) => {
-      close(given, 'paid');
-    },
-    onFailed: (given) => {
-      close(given, 'failed');
-    },
-    logger: false,
-  });
-  const app = express();
-  addReturn?.(app, receiver, { findPayout: () => Promise.resolve({ id, state }) });
-  const shop = await serve(app);
-  onTestFinished(shop.close);
-  const forge = async (status: string): Promise<unknown> => {
-    const query = new URLSearchParams({
-      status,
-      event: `transfer.${status.toLowerCase()}`,
-      id: other.data.id,
-      externalId: id,
-    });
-    return (await fetch(`${shop.url}/payouts/return?${query.toString()}`)).json();
-  };
-
-  for (const status of ['SUCCESS', 'FAILED']) expect(await forge(status)).toEqual({ state: 'open' });
-  expect(handled).toEqual([]);
-
-  Object.assign(transaction, { status: 'SUCCESS' });
-  expect(await Promise.all([forge('FAILED'), forge('SUCCESS')])).toEqual([{ state: 'paid' }, { state: 'paid' }]);
-  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
-  expect(await forge('FAILED')).toEqual({ state: 'paid' });
-  expect(handled).toEqual([['transfer.success', id]]);
-}, 60_000);
 
 test('the SQL of docs/stores.md is that of the store', () => {
   const [sql] = findBlocks(findPage('docs/stores.md'), 'sql');

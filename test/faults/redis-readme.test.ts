@@ -1,55 +1,40 @@
-// Runs the lines that docs/stores.md shows for Redis, as they are, in a process that serves callbacks.
+// Runs the app that docs/stores.md shows for Redis, as it is, and the example on node-redis, through faults of Redis.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { findBlocks, findPage } from '../docs/pages.js';
+import { serve } from '../examples/support.js';
 import { hasEnded, kill, tied } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { freePort, isListening } from '../support/servers/port.js';
 import { startRedisForTest } from '../support/servers/redis-for-file.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');
-const lines = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].find(([, code = '']) => code.includes("from 'redis'"))?.[1];
-
-/** Serves callbacks at /ioredis and /node-redis, each on the store that docs/stores.md makes of that client. */
-const serveStores = `
-import { createServer } from 'node:http';
-import { transferCallbackListener } from 'transfer-callbacks';
-const options = { onSuccess() {}, onFailed() {}, logger: false };
-const listeners = {
-  '/ioredis': transferCallbackListener({ ...options, store }),
-  '/node-redis': transferCallbackListener({ ...options, store: sameStore }),
-};
-const server = createServer((request, response) => listeners[request.url](request, response));
-server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port));
-`;
+const app = findBlocks(findPage('docs/stores.md'), 'ts').find(({ code }) => code.includes("from 'ioredis'"));
+const CALLBACK_SECRET = 'a-secret-of-the-page';
 
 interface App {
   readonly child: ChildProcess;
   readonly url: string;
 }
 
+/** Starts the app of the page. Resolves when it listens. */
 async function runPage(redisPort: number): Promise<App> {
-  const code = (lines ?? expect.fail('docs/stores.md shows no lines for Redis.')).replaceAll(':6379', `:${redisPort}`);
+  const { code } = app ?? expect.fail('docs/stores.md shows no app on ioredis.');
   const { outputText } = ts.transpileModule(code, {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
   });
-  const child = tied(
-    spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', outputText + serveStores], {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }),
-  );
+  const port = await freePort();
+  const env = { ...process.env, REDIS_URL: `redis://127.0.0.1:${redisPort}`, PORT: String(port), CALLBACK_SECRET };
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', outputText];
+  const child = tied(spawn(process.execPath, args, { cwd: root, env, stdio: 'ignore' }));
   onTestFinished(() => kill(child));
-  const ended = once(child, 'exit').then(([exitCode]) => expect.fail(`It ended with ${exitCode}.`));
-  const [url] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [string];
-  ended.catch(() => undefined);
-  return { child, url };
+  await vi.waitUntil(async () => hasEnded(child) || (await isListening(port)), { timeout: 20_000 });
+  expect(hasEnded(child)).toBe(false);
+  return { child, url: `http://127.0.0.1:${port}/callbacks/transfers/${CALLBACK_SECRET}` };
 }
 
 async function untilProcessed(url: string): Promise<void> {
@@ -59,34 +44,34 @@ async function untilProcessed(url: string): Promise<void> {
   });
 }
 
-test('the app of the README survives a restart of Redis, and processes callbacks after it', async () => {
+test('the apps on ioredis and on node-redis survive a restart of Redis, and process callbacks after it', async () => {
   const server = await startRedisForTest({ persistent: true });
-  const { child, url } = await runPage(server.port);
-  for (const path of ['/ioredis', '/node-redis']) await untilProcessed(url + path);
+  const page = await runPage(server.port);
+  const example = await serve('node-redis.ts', { REDIS_URL: `redis://127.0.0.1:${server.port}` });
+  const urls = [page.url, example.url];
+  for (const url of urls) await untilProcessed(url);
 
   await server.kill();
-  for (const path of ['/ioredis', '/node-redis']) {
-    expect(await post(url + path, transferSucceeded())).toMatchObject({ status: 503 });
-  }
+  for (const url of urls) expect(await post(url, transferSucceeded())).toMatchObject({ status: 503 });
   await server.restart();
-  for (const path of ['/ioredis', '/node-redis']) await untilProcessed(url + path);
-  expect(hasEnded(child)).toBe(false);
+  for (const url of urls) await untilProcessed(url);
+  expect(hasEnded(page.child)).toBe(false);
 });
 
-test('ioredis with the options of the README finds the new primary when two servers swap roles behind one address', async () => {
+test('ioredis with the options of docs/stores.md finds the new primary when two servers swap roles behind one address', async () => {
   const [one, other] = await Promise.all([startRedisForTest(), startRedisForTest()]);
   await other.command('replicaof', '127.0.0.1', one.port);
   const proxy = await startLossyProxy(one.port);
   onTestFinished(() => proxy.close());
   const { url } = await runPage(proxy.port);
-  await untilProcessed(`${url}/ioredis`);
+  await untilProcessed(url);
   const handled = transferSucceeded();
-  expect(await post(`${url}/ioredis`, handled)).toMatchObject({ body: '{"outcome":"processed"}' });
+  expect(await post(url, handled)).toMatchObject({ body: '{"outcome":"processed"}' });
   await vi.waitUntil(async () => (await one.command('wait', 1, 1_000)) === 1);
 
   await other.command('replicaof', 'no', 'one');
   await one.command('replicaof', '127.0.0.1', other.port);
   proxy.pointTo(other.port);
-  await untilProcessed(`${url}/ioredis`);
-  expect(await post(`${url}/ioredis`, handled)).toMatchObject({ body: '{"outcome":"duplicate"}' });
+  await untilProcessed(url);
+  expect(await post(url, handled)).toMatchObject({ body: '{"outcome":"duplicate"}' });
 });

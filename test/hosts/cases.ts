@@ -13,9 +13,8 @@ export interface Reply {
 }
 
 export interface Case {
+  /** What the request is, as the page shows it. */
   readonly name: string;
-  /** What the request is, for the page. */
-  readonly what: string;
   /** Sends the request to the URL. */
   readonly send: (url: string) => Promise<Reply>;
 }
@@ -26,35 +25,31 @@ const long = json({ id: 'long', reference: 'a'.repeat(150_000) });
 const halves = (text: string): string[] => [text.slice(0, text.length / 2), text.slice(text.length / 2)];
 const fresh = json({ id: 'fresh' });
 
-/** In this order: a copy comes after what it copies. */
+/** In this order: a duplicate comes after its callback. */
 export const cases: readonly Case[] = [
-  { name: 'callback', what: 'as documented', send: (url) => send(url, fresh) },
-  { name: 'copy', what: 'the same again', send: (url) => send(url, fresh) },
+  { name: 'callback', send: (url) => send(url, fresh) },
+  { name: 'duplicate', send: (url) => send(url, fresh) },
   {
     name: 'in chunks',
-    what: 'in two parts, without `Content-Length`',
     send: (url) => send(url, '', { chunks: halves(json({ id: 'in-chunks' })) }),
   },
-  { name: 'not JSON', what: 'the body is `{`', send: (url) => send(url, '{') },
+  { name: 'not JSON', send: (url) => send(url, '{') },
   {
     name: 'forged',
-    what: 'with a wrong token',
     send: (url) => send(url, json({}), { headers: { 'X-Callback-Token': 'a-guess' } }),
   },
-  { name: 'too long', what: 'of 150 000 bytes', send: (url) => send(url, long) },
+  { name: 'too long', send: (url) => send(url, long) },
   {
     name: 'too long, in chunks',
-    what: 'the same, without `Content-Length`',
     send: (url) => send(url, '', { chunks: halves(long) }),
   },
   {
     name: 'plain text',
-    what: 'with `Content-Type: text/plain`',
     send: (url) => send(url, json({}), { headers: { 'Content-Type': 'text/plain' } }),
   },
-  { name: 'PUT', what: 'with this method', send: (url) => send(url, json({}), { method: 'PUT' }) },
-  { name: 'handler fails', what: 'the handler throws', send: (url) => send(url, json({ id: 'handler-fails' })) },
-  { name: 'store down', what: 'the store rejects', send: (url) => send(url, json({ id: 'store-down' })) },
+  { name: 'PUT', send: (url) => send(url, json({}), { method: 'PUT' }) },
+  { name: 'handler fails', send: (url) => send(url, json({ id: 'handler-fails' })) },
+  { name: 'store down', send: (url) => send(url, json({ id: 'store-down' })) },
 ];
 
 async function send(url: string, body: string, { headers = {}, ...sent }: Sent = {}): Promise<Reply> {

@@ -59,9 +59,9 @@ export function renderPage(page: string, rendered: readonly string[], listener: 
   const [before, rest] = page.split(begin);
   const [, after] = rest?.split(end) ?? [];
   if (before === undefined || after === undefined) throw new Error(`${pagePath} lacks the marks ${begin}and ${end}`);
-  const requests = cases.map(({ name, what }, index) => toRow([name, what, ...renderReply(listener[index])]));
+  const requests = cases.map(({ name }, index) => toRow([name, ...renderReply(listener[index])]));
   const lines = [
-    ...[...toHead(['request', 'a callback', 'status', 'header', 'body, or its message']), ...requests],
+    ...[...toHead(['request', 'status', 'header', 'body, or its message']), ...requests],
     '',
     `These hosts respond in the same way: ${rendered.filter((each) => !isRow(each)).join(', ')}.`,
     '',

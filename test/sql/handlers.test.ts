@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
-import { claimFree, request, settles } from '../stores/support.js';
+import { claimFree, settles } from '../stores/support.js';
 import { databases } from './databases.js';
 import { describeDatabases } from './describe-databases.js';
 import { librariesOn } from './libraries.js';
@@ -106,8 +106,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
         const id = randomUUID();
         const timeoutMs = 400;
         const begun = later();
-        const reply = await store.claim(id, { ...request, timeoutMs });
-        const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
+        const claim = await claimFree(store, { timeoutMs }, id);
         await transaction.write(claim.tx, id);
         const nested = Promise.resolve(
           nest(claim.tx as never, async (inner) => {

@@ -1,13 +1,10 @@
-// The page queries of docs/reconciliation.md on Prisma, Drizzle, postgres.js and MySQL. Those on pg and mysql2 are in
-// test/client.
-import { and, isNull, sql } from 'drizzle-orm';
-import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
-import { pgTable, text, timestamp } from 'drizzle-orm/pg-core';
-import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
+// examples/open-payouts.ts on Prisma, Drizzle, postgres.js and MySQL. On pg and mysql2: test/examples.
+import { drizzle } from 'drizzle-orm/node-postgres';
 import { createPool } from 'mysql2/promise';
 import postgresJs from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createIndex, expectPages, findOpenPayouts, tables } from '../support/helpers/page-queries.js';
+import { mysql, postgres } from '../../examples/open-payouts.js';
+import { createdMs, createIndex, expectPages, inTens, tables } from '../support/helpers/page-queries.js';
 import { startMySql } from '../support/servers/mysql.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import type { Library } from './opened.js';
@@ -20,65 +17,57 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const time = (name: string) => timestamp(name, { withTimezone: true });
-const payouts = pgTable('payouts', {
-  id: text().primaryKey(),
-  createdAt: time('created_at'),
-  paidAt: time('paid_at'),
-  failedAt: time('failed_at'),
-});
+interface Prisma {
+  $queryRawUnsafe(query: string, ...values: string[]): Promise<unknown>;
+}
 
 test.each([prisma7, prisma6])(
-  'the page query for Prisma reads each payout once, on $name',
+  'the page query reads each payout once by Prisma, on $name',
   async ({ open }: Library) => {
     const { client, close } = (await open.postgres?.(server.url, 2)) ?? expect.fail('no PostgreSQL');
     onTestFinished(async () => {
       await close();
     });
-    await expectPages(findOpenPayouts('prisma.$queryRaw', {}, { prisma: client }));
+    const prisma = client as Prisma;
+    const created = await expectPages(({ at, id }) => prisma.$queryRawUnsafe(inTens(postgres), at, id));
+    expect(created).toEqual(new Set([createdMs]));
   },
 );
 
-test('the page query for Drizzle reads each payout once, on pg and on postgres.js', async () => {
-  const client = postgresJs(server.url, { max: 2 });
-  onTestFinished(() => client.end());
-  for (const db of [drizzlePg(server.pool()), drizzlePostgresJs(client)]) {
-    await expectPages(findOpenPayouts('.from(payouts)', {}, { db, payouts, sql, and, isNull }));
-  }
+test('the page query reads each payout once by the pool of Drizzle', async () => {
+  const { $client } = drizzle(server.pool());
+  const created = await expectPages(
+    async ({ at, id }) => (await $client.query<object>(inTens(postgres), [at, id])).rows,
+  );
+  expect(created).toEqual(new Set([createdMs]));
 });
 
-test('the page query for pg reads each payout once on postgres.js, which would make a Date of a time', async () => {
-  const client = postgresJs(server.url, { max: 2 });
-  onTestFinished(() => client.end());
-  class Pool {
-    async query(text: string, given: string[]) {
-      return { rows: await client.unsafe(text, given) };
-    }
-  }
-  await expectPages(findOpenPayouts('pg', { pg: { Pool } }));
+test('the page query reads each payout once by postgres.js, which would make a Date of a time', async () => {
+  const sql = postgresJs(server.url, { max: 2 });
+  onTestFinished(() => sql.end());
+  const created = await expectPages(({ at, id }) => sql.unsafe(inTens(postgres), [at, id]));
+  expect(created).toEqual(new Set([createdMs]));
 });
 
 test('the page query for mysql2 reads each payout once and uses its index, on MySQL', async () => {
-  const mysql = await startMySql();
-  const pool = createPool({ uri: mysql.url, multipleStatements: true });
+  const mysqlServer = await startMySql();
+  const pool = createPool({ uri: mysqlServer.url, multipleStatements: true });
   onTestFinished(async () => {
     await pool.end();
-    await mysql.stop();
+    await mysqlServer.stop();
   });
   await pool.query(tables.mysql);
-  const sent: [sql: string, given: string[]][] = [];
-  const execute = (...query: [string, string[]]): unknown => {
-    sent.push(query);
-    return pool.execute(...query);
-  };
-  await expectPages(findOpenPayouts('mysql2/promise', { 'mysql2/promise': { createPool: () => ({ execute }) } }));
+  const sent: string[][] = [];
+  await expectPages(async ({ at, id }) => {
+    sent.push([at, at, id]);
+    return (await pool.execute(inTens(mysql), [at, at, id]))[0];
+  });
   const rows = Array.from(
     { length: 20_000 },
     (_, n) => `('q${n}', '2026-01-15 11:00:00.000001' + INTERVAL ${n} SECOND)`,
   );
   await pool.query(`${createIndex.replace(/ WHERE.*/s, '')};
     INSERT INTO payouts (id, created_at) VALUES ${rows.join()}; ANALYZE TABLE payouts`);
-  const [text = '', given] = sent.at(-1) ?? [];
-  const [plan] = await pool.execute(`EXPLAIN ${text}`, given);
+  const [plan] = await pool.execute(`EXPLAIN ${inTens(mysql)}`, sent.at(-1));
   expect(JSON.stringify(plan)).toContain('Index range scan on payouts using payouts_open over');
 });

@@ -1,27 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import type { Pool } from 'pg';
-import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { describe, expect, test } from 'vitest';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
-import { startPostgres } from '../support/servers/postgres.js';
-import { startRedisForFile } from '../support/servers/redis-for-file.js';
-import { receivingAs } from './refund-support.js';
+import { receivingAs, startStoresForFile } from './refund-support.js';
 
-const redis = startRedisForFile();
-let pool: Pool;
-beforeAll(async () => {
-  const server = await startPostgres();
-  pool = server.pool({ max: 4 });
-  await pgStore(pool).migrate();
-  return () => server.stop();
-});
-
-type Store = CallbackStore<unknown>;
-const stores: [string, () => Store][] = [
-  ['memoryStore', memoryStore],
-  ['redisStore', () => redisStore(redis.redis)],
-  ['pgStore', () => pgStore(pool)],
-];
+const { stores } = startStoresForFile();
 
 const why = { by: 'ana@example.com', reason: 'a test' };
 
@@ -160,19 +142,4 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     expect(await receiver.inspect(id)).toEqual({ state: 'free' });
     expect(await receive('REVERSED')).toBe('processed');
   });
-});
-
-test('a reversal that was announced, by a record of an earlier version, and not handled is handled', async () => {
-  const id = crypto.randomUUID();
-  const { receiver, ran } = reversingReceiver(pgStore(pool));
-  await receiver.receive(announced('SUCCESS', id));
-  await pool.query(
-    `INSERT INTO transfer_callbacks SELECT $2, token, event, external_id, $3, claimed_at, handled_at, expires_at
-     FROM transfer_callbacks WHERE id = $1`,
-    [id, `reversing\u001f${id}`, JSON.stringify(['REVERSED', 100, 'XAF', `payout-${id}`])],
-  );
-  expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'processed' });
-  expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'duplicate' });
-  expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
-  await receiver.close();
 });

@@ -1,7 +1,30 @@
-// A receiver of a service that reverses successes, for the tests of one transfer on several stores.
-import type { CallbackStore } from 'transfer-callbacks';
-import { onTestFinished } from 'vitest';
+// Stores, and a receiver of a service that reverses successes, for the tests of one transfer on several stores.
+import type { Pool } from 'pg';
+import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { beforeAll, onTestFinished } from 'vitest';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
+import { startPostgres } from '../support/servers/postgres.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
+
+export type Store = CallbackStore<unknown> & Required<Pick<CallbackStore<unknown>, 'read' | 'forget'>>;
+
+/** Starts servers for a file. Returns a store of a process, one with leases and one with transactions, and its pool. */
+export function startStoresForFile() {
+  const redis = startRedisForFile();
+  const own = {} as { pool: Pool };
+  beforeAll(async () => {
+    const server = await startPostgres();
+    own.pool = server.pool({ max: 10 });
+    await pgStore(own.pool).migrate();
+    return () => server.stop();
+  });
+  const stores: [name: string, make: () => Store][] = [
+    ['memoryStore', memoryStore],
+    ['redisStore', () => redisStore(redis.redis)],
+    ['pgStore', () => pgStore(own.pool)],
+  ];
+  return { own, stores };
+}
 
 /**
  * Makes a receiver that closes with its test. `receive` sends it the callback of one transfer, and resolves with the

@@ -5,6 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { gated, makeGate } from '../support/helpers/refund-window.js';
 import { isolations, patient, windowCases } from '../support/helpers/refund-window-cases.js';
 import { announced, reversingReceiver } from '../support/helpers/reversing.js';
+import { inPgTransaction } from '../support/helpers/pg-transaction.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 
 let server: PostgresServer;
@@ -22,19 +23,7 @@ function onPool(pool: Pool): CallbackStore<PoolClient> {
   return sqlStore<PoolClient>({
     dialect: 'postgres',
     query: (sql, tx) => (tx ?? pool).query(sql),
-    async transaction(work) {
-      const client = await pool.connect();
-      try {
-        await client.query('BEGIN');
-        await work(client);
-        await client.query('COMMIT');
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      } finally {
-        client.release();
-      }
-    },
+    transaction: (work) => inPgTransaction(pool, work),
   });
 }
 

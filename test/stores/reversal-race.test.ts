@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import type { Pool } from 'pg';
-import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import type { CallbackStore } from 'transfer-callbacks';
 import {
   raceInProcess,
   seededRandom,
@@ -8,26 +7,21 @@ import {
   transfersOr,
   type RacedStore,
 } from '../support/helpers/reversal-race.js';
-import { contractTransaction, startPostgres } from '../support/servers/postgres.js';
-import { startRedisForFile } from '../support/servers/redis-for-file.js';
+import { contractTransaction } from '../support/servers/postgres.js';
+import { startStoresForFile, type Store } from './refund-support.js';
 
-const redis = startRedisForFile();
-let pool: Pool;
+const { own, stores } = startStoresForFile();
 let transaction: Awaited<ReturnType<typeof contractTransaction>>;
 beforeAll(async () => {
-  const server = await startPostgres();
-  pool = server.pool({ max: 10 });
-  await pgStore(pool).migrate();
-  transaction = await contractTransaction(pool);
-  return () => server.stop();
+  transaction = await contractTransaction(own.pool);
 });
 
-type Raced = RacedStore<unknown> & { readonly store: Required<Pick<CallbackStore<unknown>, 'forget'>> };
-const leased: [string, () => Raced][] = [
-  ['memoryStore', () => ({ store: memoryStore() })],
-  ['redisStore', () => ({ store: redisStore(redis.redis) })],
-];
-const all: [string, () => Raced][] = [...leased, ['pgStore', () => ({ store: pgStore(pool), transaction })]];
+type Raced = RacedStore<unknown> & { readonly store: Store };
+const all: [string, () => Raced][] = stores.map(([name, makeStore]) => [
+  name,
+  () => ({ store: makeStore(), ...(name === 'pgStore' && { transaction }) }),
+]);
+const leased = all.slice(0, 2);
 const count = transfersOr(40);
 const timeoutMs = 60_000 + 200 * count;
 

@@ -1,33 +1,15 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Pool } from 'pg';
-import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { describe, expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
-import { startPostgres } from '../support/servers/postgres.js';
-import { startRedisForFile } from '../support/servers/redis-for-file.js';
-import { receivingAs } from './refund-support.js';
+import { receivingAs, startStoresForFile, type Store } from './refund-support.js';
 
-const redis = startRedisForFile();
-let pool: Pool;
-beforeAll(async () => {
-  const server = await startPostgres();
-  pool = server.pool({ max: 4 });
-  await pgStore(pool).migrate();
-  return () => server.stop();
-});
-
-type Store = CallbackStore<unknown>;
-const stores: [string, () => Store][] = [
-  ['memoryStore', memoryStore],
-  ['redisStore', () => redisStore(redis.redis)],
-  ['pgStore', () => pgStore(pool)],
-];
+const { stores } = startStoresForFile();
 
 /** Ends a record as its expiry does. */
 async function expire(store: Store, key: string): Promise<void> {
-  const record = await store.read?.(key);
-  if (record?.state !== 'handled') expect.fail(`The record is ${String(record?.state)}.`);
-  expect(await store.forget?.(key, record.fingerprint)).toBe(true);
+  const record = await store.read(key);
+  if (record.state !== 'handled') expect.fail(`The record is ${record.state}.`);
+  expect(await store.forget(key, record.fingerprint)).toBe(true);
 }
 
 describe.each(stores)('on %s', (_name, makeStore) => {
@@ -128,7 +110,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     });
     await receive('SUCCESS');
     const reversing = receive('REVERSED');
-    await vi.waitUntil(async () => (await store.read?.(id, 'reversal'))?.state === 'claimed');
+    await vi.waitUntil(async () => (await store.read(id, 'reversal')).state === 'claimed');
     await expire(store, id);
     expect(await receive('REVERSED')).toBe('in_progress');
     expect(await receive('FAILED')).toBe('in_progress');
@@ -227,10 +209,10 @@ test.each(stores.slice(0, 2))(
     const { receiver, ran } = reversingReceiver(store, { handle, inFlightWaitMs: 0 });
     const receive = async (status: Status) => (await receiver.receive(announced(status, id))).outcome;
     const paying = first.receiver.receive(announced('SUCCESS', id));
-    await vi.waitUntil(async () => (await store.read?.(id))?.state === 'claimed');
-    await vi.waitUntil(async () => (await store.read?.(id))?.state === 'free');
+    await vi.waitUntil(async () => (await store.read(id)).state === 'claimed');
+    await vi.waitUntil(async () => (await store.read(id)).state === 'free');
     const reversing = receive('REVERSED');
-    await vi.waitUntil(async () => (await store.read?.(id, 'reversal'))?.state === 'claimed');
+    await vi.waitUntil(async () => (await store.read(id, 'reversal')).state === 'claimed');
     pays.resolve();
     expect(await paying).toMatchObject({ outcome: 'processed', overlapped: true });
     expect(await receive('REVERSED')).toBe('in_progress');

@@ -10,7 +10,7 @@ import {
   startLedger,
   type PostgresServer,
 } from '../support/servers/postgres.js';
-import { claimFree, request, requestOf } from './support.js';
+import { claimFree, request } from './support.js';
 
 describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
@@ -38,9 +38,8 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const own = server.pool({ max: 1 });
     const id = randomUUID();
     const before = Date.now();
-    const reply = await pgStore(own).claim(id, requestOf('a'));
-    if (reply.state !== 'claimed') throw new Error(reply.state);
-    const { rows } = await reply.claim.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const claim = await claimFree(pgStore(own), {}, id);
+    const { rows } = await claim.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     const expected = { state: 'claimed', by: `backend ${rows[0]?.pid}` };
     const record = await pgStore(pool).read(id);
     expect(record).toEqual({ ...expected, since: expect.any(Date) as Date });
@@ -48,7 +47,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect(Math.abs((record.since?.getTime() ?? 0) - before)).toBeLessThan(30_000);
     // A role without a right to see other sessions.
     expect(await pgStore(await poolOfRole(server, 'SELECT')).read(id)).toEqual(expected);
-    await reply.claim.release();
+    await claim.release();
     expect(await pgStore(pool).read(id)).toEqual({ state: 'free' });
   });
 

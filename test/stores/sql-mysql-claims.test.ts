@@ -171,8 +171,7 @@ test('the callback and the row locks of a machine that has vanished are free aft
 
 test('a connection that falls silent is ended after the time of the request', async () => {
   const { pool, proxy } = await database.connectThroughProxy({ connectionLimit: 1 });
-  const reply = await mysqlStore(pool).claim(crypto.randomUUID(), { ...requestOf('a'), timeoutMs: 300 });
-  const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
+  const claim = await claimFree(mysqlStore(pool), { timeoutMs: 300 }, crypto.randomUUID());
   const [session] = await select(claim.tx, 'SELECT CONNECTION_ID() AS id');
   proxy.fallSilent();
   void claim.settle().catch(() => undefined);
@@ -293,8 +292,7 @@ test('a connection that still has the transaction of a claim does not take its r
 test('a handler that takes longer than the pool waits, and than its retention, is recorded for all of it', async () => {
   const store = mysqlStore(connect());
   const id = crypto.randomUUID();
-  const reply = await store.claim(id, { ...requestOf('a'), retentionMs: 1_500 });
-  const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
+  const claim = await claimFree(store, { retentionMs: 1_500 }, id);
   await setTimeout(1_800);
   await claim.settle();
   expect((await store.claim(id, requestOf('copy'))).state).toBe('handled');

@@ -89,8 +89,7 @@ test('a nested transaction that a handler has left running, and that fails, does
 test('a handler whose nested transaction does not end is rolled back', async () => {
   const store = nestingStore();
   const id = crypto.randomUUID();
-  const reply = await store.claim(id, { ...requestOf('a-token'), timeoutMs: 400 });
-  const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
+  const claim = await claimFree(store, { timeoutMs: 400 }, id);
   await transaction.write(claim.tx.connection, id);
   claim.tx.transaction(() => new Promise(() => undefined)).catch(() => undefined);
   await expect(claim.settle()).rejects.toThrow('rolled back');

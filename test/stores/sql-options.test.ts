@@ -22,49 +22,28 @@ const withDialect = (make: unknown): Factory => {
   const factory = make as Factory;
   return (library, options = {}) => factory(library, { dialect: 'mysql', ...options });
 };
+const builders = {
+  prismaStore,
+  drizzleStore,
+  kyselyStore,
+  knexStore,
+  typeormStore,
+  sequelizeStore,
+} as unknown as Readonly<Record<string, Factory>>;
 
-/** Each factory, the name of its first argument, what it expects and the methods that this has. */
-const factories: readonly (readonly [name: string, make: Factory, argument: string, expected: string, string[]])[] = [
-  ['pgStore', pgStore as Factory, 'pool', 'a pool of pg, and no client', ['connect']],
-  ['mysqlStore', mysqlStore as Factory, 'pool', 'a pool of mysql2/promise', ['getConnection']],
-  ['postgresJsStore', postgresJsStore as Factory, 'sql', 'an object with unsafe and begin', ['unsafe', 'begin']],
-  [
-    'prismaStore',
-    withDialect(prismaStore),
-    'prisma',
-    'an object with $queryRawUnsafe and $transaction and $extends',
-    ['$queryRawUnsafe', '$transaction', '$extends'],
-  ],
-  [
-    'drizzleStore',
-    withDialect(drizzleStore),
-    'db',
-    'an object with execute and transaction',
-    ['execute', 'transaction'],
-  ],
-  [
-    'kyselyStore',
-    withDialect(kyselyStore),
-    'db',
-    'an object with executeQuery and transaction',
-    ['executeQuery', 'transaction'],
-  ],
-  ['knexStore', withDialect(knexStore), 'knex', 'an object with raw and transaction', ['raw', 'transaction']],
-  [
-    'typeormStore',
-    withDialect(typeormStore),
-    'source',
-    'an object with query and transaction',
-    ['query', 'transaction'],
-  ],
-  [
-    'sequelizeStore',
-    withDialect(sequelizeStore),
-    'sequelize',
-    'an object with query and transaction',
-    ['query', 'transaction'],
-  ],
+/** Each factory by its name, the name of its first argument, and the methods that this has. */
+const factories: readonly (readonly [name: string, make: Factory, argument: string, methods: string[]])[] = [
+  ['pgStore', pgStore as Factory, 'pool', ['connect']],
+  ['mysqlStore', mysqlStore as Factory, 'pool', ['getConnection']],
+  ['postgresJsStore', postgresJsStore as Factory, 'sql', ['unsafe', 'begin']],
+  ['prismaStore', withDialect(prismaStore), 'prisma', ['$queryRawUnsafe', '$transaction', '$extends']],
+  ['drizzleStore', withDialect(drizzleStore), 'db', ['execute', 'transaction']],
+  ['kyselyStore', withDialect(kyselyStore), 'db', ['executeQuery', 'transaction']],
+  ['knexStore', withDialect(knexStore), 'knex', ['raw', 'transaction']],
+  ['typeormStore', withDialect(typeormStore), 'source', ['query', 'transaction']],
+  ['sequelizeStore', withDialect(sequelizeStore), 'sequelize', ['query', 'transaction']],
 ];
+const toLibrary = (methods: readonly string[]) => Object.fromEntries(methods.map((name) => [name, method]));
 
 /** A connection of mysql2. No server is there. */
 function unconnected(): Connection {
@@ -103,8 +82,8 @@ test.each([
   ['Drizzle on a client of pg', () => ({ $client: new Client() })],
   ['Drizzle on a connection of mysql2', () => ({ $client: unconnected() })],
 ])('%s is refused in place of a pool, with the code that makes a store', (_what, makeMarks) => {
-  for (const [name, make, argument, , methods] of factories.slice(2)) {
-    const library = Object.fromEntries(methods.map((each) => [each, method]));
+  for (const [name, make, argument, methods] of factories.slice(2)) {
+    const library = toLibrary(methods);
     const onPool = { isTransaction: false, queryRunner: undefined, $client: new Pool() };
     expect(make({ ...library, ...onPool })).toMatchObject({ transactional: true });
     expect(() => make({ ...library, ...makeMarks() })).toThrow(
@@ -115,8 +94,13 @@ test.each([
   }
 });
 
-describe.each(factories)('%s', (name, make, argument, expected, methods) => {
-  const library = Object.fromEntries(methods.map((name) => [name, method]));
+describe.each(factories)('%s', (name, make, argument, methods) => {
+  const library = toLibrary(methods);
+  const pools: Readonly<Record<string, string>> = {
+    pgStore: 'a pool of pg, and no client',
+    mysqlStore: 'a pool of mysql2/promise',
+  };
+  const expected = pools[name] ?? `an object with ${methods.join(' and ')}`;
 
   test('refuses what is not its library, and shows no password of it', () => {
     for (const [given, got] of [
@@ -156,16 +140,8 @@ test.each<[object, string]>([
   expect(() => (pgStore as Factory)({ connect: method }, options)).toThrow(refused(message));
 });
 
-test.each([
-  ['prismaStore', prismaStore],
-  ['drizzleStore', drizzleStore],
-  ['kyselyStore', kyselyStore],
-  ['knexStore', knexStore],
-  ['typeormStore', typeormStore],
-  ['sequelizeStore', sequelizeStore],
-])('%s refuses no dialect, and one that it does not know', (_name, make) => {
-  const [, , , , methods] = factories.find(([name]) => name === _name) ?? expect.fail(_name);
-  const library = Object.fromEntries(methods.map((name) => [name, method]));
+test.each(Object.entries(builders))('%s refuses no dialect, and one that it does not know', (name, make) => {
+  const [, , , methods] = factories.find(([each]) => each === name) ?? expect.fail(name);
   const named = "Expected `dialect` to be 'postgres', 'mysql' or 'sqlite', got ";
   for (const [options, got] of [
     [{}, "undefined. Write `dialect: 'postgres'`."],
@@ -173,9 +149,7 @@ test.each([
     [null, "undefined. Write `dialect: 'postgres'`."],
     [{ dialect: 'mariadb' }, '"mariadb". Write `dialect: \'mysql\'`.'],
   ] as const) {
-    expect(() => (make as (library: unknown, options: unknown) => unknown)(library, options)).toThrow(
-      refused(`${named}${got}`),
-    );
+    expect(() => make(toLibrary(methods), options as object)).toThrow(refused(`${named}${got}`));
   }
 });
 

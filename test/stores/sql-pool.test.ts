@@ -13,7 +13,7 @@ import {
   type Ledger,
   type PostgresServer,
 } from '../support/servers/postgres.js';
-import { requestOf } from './support.js';
+import { claimFree, requestOf } from './support.js';
 
 let server: PostgresServer;
 let pool: Pool;
@@ -73,9 +73,8 @@ test('a client that is released twice does not turn a commit into a failure', as
 test('a pool whose connect only returns a promise works', async () => {
   const store = pgStore({ connect: () => pool.connect() });
   const id = randomUUID();
-  const reply = await store.claim(id, requestOf('a'));
-  if (reply.state !== 'claimed') throw new Error(reply.state);
-  await reply.claim.settle();
+  const claim = await claimFree(store, {}, id);
+  await claim.settle();
   expect((await store.claim(id, requestOf('b'))).state).toBe('handled');
   const failing = { connect: () => Promise.reject(new Error('no client today')) };
   await expect(pgStore(failing).claim(id, requestOf('a'))).rejects.toThrow('no client today');

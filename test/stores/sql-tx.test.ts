@@ -3,6 +3,7 @@ import { prismaStore, sqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/servers/postgres.js';
+import { inPgTransaction } from '../support/helpers/pg-transaction.js';
 import { claimFree, requestOf } from './support.js';
 
 let server: PostgresServer;
@@ -101,21 +102,6 @@ test('what is to follow the commit sees the writes, and is not called if they we
   expect(seen).toEqual([['SUCCESS']]);
 });
 
-/** Runs a transaction as libraries do. */
-async function inTransaction(work: (client: PoolClient) => Promise<void>): Promise<void> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
-    await work(client);
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  } finally {
-    client.release();
-  }
-}
-
 test('a library whose transaction resolves although the handler has rolled it back, as that of Knex, settles nothing', async () => {
   interface Tx {
     readonly client: PoolClient;
@@ -130,7 +116,7 @@ test('a library whose transaction resolves although the handler has rolled it ba
           await client.query('ROLLBACK');
           resolve();
         };
-        inTransaction((client) => work({ client, rollback: () => rollback(client) })).then(resolve, reject);
+        inPgTransaction(pool, (client) => work({ client, rollback: () => rollback(client) })).then(resolve, reject);
       }),
   });
   const id = crypto.randomUUID();
@@ -168,7 +154,7 @@ function libraryStore(sendLast: (client: PoolClient, sql: string) => unknown) {
     query: (sql, tx) =>
       tx !== undefined && sql.startsWith('SELECT') ? sendLast(tx.client, sql) : (tx?.client ?? pool).query(sql),
     transaction: (work) =>
-      inTransaction((client) =>
+      inPgTransaction(pool, (client) =>
         work({
           client,
           ledger: {
@@ -233,7 +219,7 @@ function extendedLibrary(extension?: Operation, connection?: PoolClient): Extend
       add: (id) => run({ id }, () => send('INSERT INTO ledger VALUES ($1)', [id])),
       addTwice: () => run({}, () => send('SELECT pg_sleep(0.05)').then(() => send('SELECT 1/0'))),
     },
-    $transaction: (work) => inTransaction((client) => work(extendedLibrary(extension, client))),
+    $transaction: (work) => inPgTransaction(pool, (client) => work(extendedLibrary(extension, client))),
   };
 }
 

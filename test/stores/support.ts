@@ -1,4 +1,4 @@
-import type { CallbackStore, Claim } from 'transfer-callbacks';
+import type { CallbackStore, Claim, ClaimRequest } from 'transfer-callbacks';
 import { expect } from 'vitest';
 
 /** What a claim of the PostgreSQL store asks for. */
@@ -14,7 +14,7 @@ export const request = { token: 'the-token', fingerprint, leaseMs: 10_000, reten
 /** Claims an id that is free. */
 export async function claimFree<Tx>(
   store: CallbackStore<Tx>,
-  changes: Partial<typeof request> = {},
+  changes: Partial<ClaimRequest> = {},
   id: string = crypto.randomUUID(),
 ): Promise<Claim<Tx>> {
   const reply = await store.claim(id, { ...request, ...changes });

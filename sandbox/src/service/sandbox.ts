@@ -45,7 +45,7 @@ export interface TransferSandbox {
   resend(idOrExternalId: string): Promise<void>;
   /**
    * Sends the other final status of a transfer under the same id, with up to 4 attempts. The documentation excludes
-   * this (service §3.2), but real providers do it. From then on a query shows that one. Resolves when the first
+   * this (service §3.2), but other services do it. From then on a query shows that one. Resolves when the first
    * attempt has ended.
    */
   contradict(idOrExternalId: string): Promise<void>;

@@ -56,7 +56,7 @@ const table = {
   },
   'slow-sender': { description: 'The body arrives in small pieces with pauses.', series: { pieces: true } },
   flip: {
-    // The documentation excludes this (service §3.2), but real providers do it.
+    // The documentation excludes this (service §3.2), but other services do it.
     description: 'FAILED is acknowledged; then SUCCESS for the same id.',
     outcome: 'FAILED',
     flipAfterMs: 10_000,

@@ -64,11 +64,11 @@ const advices: Readonly<Record<'handled' | 'conflict' | 'unknown', Readonly<Advi
 const whatToDoWhileOpen = {
   open:
     'Wait: the service sends the callback when the transfer is final. If your books say that it is older than a day, ' +
-    'contact the provider.',
+    'contact the payout service.',
   unfounded:
     'Inspect it again in some minutes, because a query may lag. A service may also give such a status after a success, ' +
     'while the money is on its way back: wait for its end. If it stays so, the callback may have been forged: compare ' +
-    'with your own books, contact the provider, and verify or confirm every callback.',
+    'with your own books, contact the payout service, and verify or confirm every callback.',
 };
 
 function adviseOpen(
@@ -121,7 +121,7 @@ const handledUnknown: Readonly<Advice> = {
   meaning: 'The handler has succeeded, but the service responded with 404.',
   advice:
     'Check the address and the API key of the service first: with those of another environment it responds so for every ' +
-    'transfer. What its 404 means is not documented, so compare with your own books, and ask the provider.',
+    'transfer. What its 404 means is not documented, so compare with your own books, and ask the payout service.',
 };
 
 const handledUnreadably: Readonly<Advice> = {

@@ -39,6 +39,6 @@ export class OpenStatuses {
       ...(this.#old.size > 0 ? [`Transfers older than a day have the status ${list(this.#old)}`] : []),
     ];
     const advice = this.#seemFinal.size > 0 ? `${translateStatus} Otherwise contact` : 'Contact';
-    return `${facts.join('. ')}. ${advice} the provider.`;
+    return `${facts.join('. ')}. ${advice} the payout service.`;
   }
 }

@@ -8,7 +8,7 @@ import type { Claim } from '../store.js';
 import { maxHandlerTimeouts, renewalsPerLease } from '../times.js';
 import { callClaim, releaseUnheld, type TimedRequest } from './call-store.js';
 import { claimCallback } from './claim-callback.js';
-import type { Line } from './line.js';
+import type { Line, LineEnd } from './line.js';
 import type { ClaimParts } from './rules.js';
 
 const firstRetryPauseMs = 100;
@@ -104,14 +104,13 @@ export class HeldClaim<Tx> implements Work {
     try {
       const reply = await callClaim(this.#claim, 'settle', this.id, this.#request);
       const overlapped = this.#startAfterCommit(reply, afterCommit);
-      this.#succeed();
-      this.finish();
+      this.finish(this.#success);
       return { outcome: 'processed', overlapped };
     } catch (thrown) {
       const error = toReason(thrown);
       if (this.#parts.rules.undoesWrites) return { outcome: 'store_unavailable', error };
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
-      this.#succeed();
+      if (this.#hasTurn) this.#line.tell(this.#success);
       this.#recording = this.#recordInBackground(afterCommit);
       return { outcome: 'processed', overlapped: false, error };
     }
@@ -134,12 +133,12 @@ export class HeldClaim<Tx> implements Work {
     this.finish();
   }
 
-  /** Stops all work on the claim, and lets the next delivery ask the store. */
-  finish(): void {
+  /** Stops all work on the claim. The deliveries that wait get the result, or the next one asks the store. */
+  finish(result?: LineEnd): void {
     clearTimeout(this.#heartbeat);
     if (this.#state === 'finished') return;
     this.#state = 'finished';
-    this.#passOn();
+    this.#passOn(result);
     this.#parts.inFlight.remove(this);
   }
 
@@ -152,14 +151,17 @@ export class HeldClaim<Tx> implements Work {
     return performance.now() - this.#startedAt;
   }
 
-  /** Tells the deliveries that wait. They do not ask the store, which may not have recorded the success yet. */
-  #succeed(): void {
-    if (this.#hasTurn) this.#line.tell({ state: 'handled', fingerprint: this.#request.fingerprint });
+  /** What the deliveries that wait get. They do not ask the store, which may not have recorded the success yet. */
+  get #success(): LineEnd {
+    return { state: 'handled', fingerprint: this.#request.fingerprint };
   }
 
   /** Lets the next delivery ask the store, once the claim is free or no longer this delivery's. */
-  #passOn(): void {
-    if (this.#hasTurn) this.#line.next();
+  #passOn(result?: LineEnd): void {
+    if (this.#hasTurn) {
+      if (result === undefined) this.#line.next();
+      else this.#line.end(result);
+    }
     this.#hasTurn = false;
   }
 

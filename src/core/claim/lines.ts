@@ -72,12 +72,15 @@ export class Lines<Tx> {
   async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     while (!this.#isClosed) {
       const request = this.#toRequest(delivery, waitEndsAt - performance.now());
-      line.beginAsking();
       const reply = await this.#claimInTime(line, request);
       if (reply.state === 'unavailable' || reply.state === 'handled') return line.end(reply);
       if (reply.state === 'claimed') {
         line.endAsking();
-        return this.#keepOrRelease(new HeldClaim(reply.claim, request, line, this.#parts));
+        delivery.endWait();
+        const claim = new HeldClaim(reply.claim, request, line, this.#parts);
+        if (!this.isClosed) return claim;
+        await claim.release();
+        return { state: 'closing' };
       }
       line.postpone();
       delivery.beginWait();
@@ -85,11 +88,6 @@ export class Lines<Tx> {
       if (performance.now() >= waitEndsAt || (await line.pause(waitEndsAt)) === 'leave') return leave(line);
     }
     return line.end({ state: 'closing' });
-  }
-
-  /** Releases a claim that was granted while the receiver closed. */
-  #keepOrRelease(claim: HeldClaim<Tx>): HeldClaim<Tx> | Promise<LineEnd> {
-    return this.#isClosed ? claim.release().then(() => ({ state: 'closing' })) : claim;
   }
 
   #toRequest(delivery: Delivery, leftMs: number): TimedRequest {
@@ -121,6 +119,7 @@ export class Lines<Tx> {
     const { options, rules } = this.#parts;
     let granted: Claim<Tx> | undefined;
     let isHeld = false;
+    line.beginAsking();
     try {
       for (;;) {
         const askedAt = performance.now();

@@ -119,12 +119,12 @@ describe('the advice for a defined service', () => {
     expect(inspection).toMatchObject({
       meaning: 'The handler has succeeded, but the service reports the status payout.returning, which is not final.',
       advice: expect.stringMatching(
-        /^Inspect it again .* on its way back: wait for its end\. .* may have been forged: .*contact the provider, .*\.$/,
+        /^Inspect it again .* on its way back: wait for its end\. .* may have been forged: .*contact the payout service, .*\.$/,
       ) as string,
       service: { state: 'open', seemsFinal: false },
     });
     expect((await inspectAfter('payout.returning', [])).advice).toMatch(
-      /^Wait.* older than a day, contact the provider\.$/,
+      /^Wait.* older than a day, contact the payout service\.$/,
     );
   });
 

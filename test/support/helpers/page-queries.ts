@@ -1,18 +1,18 @@
-import { compileFunction } from 'node:vm';
-import ts from 'typescript';
 import { expect } from 'vitest';
 import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
+import { openPayouts } from '../../../examples/open-payouts.js';
 import { serviceOf } from '../../client/support.js';
 import { receiverOf } from '../../core/support.js';
-import { findBlocks, findPage } from '../../docs/pages.js';
+import { findPage } from '../../docs/pages.js';
 
-/** `openPayouts` of the documents. */
-type OpenPayouts = (last?: object) => AsyncGenerator<PendingTransfer>;
-
-const page = findPage('docs/reconciliation.md');
+type ReadPage = Parameters<typeof openPayouts>[0];
 
 /** The index that the page advises, which MySQL makes without its condition. */
-export const createIndex = /CREATE INDEX payouts_open [^`]*/.exec(page.text)?.[0] ?? expect.fail('no index');
+export const createIndex =
+  /CREATE INDEX payouts_open [^`]*/.exec(findPage('docs/reconciliation.md').text)?.[0] ?? expect.fail('no index');
+
+/** When the payouts of PostgreSQL were created, in milliseconds. */
+export const createdMs = Date.parse('2026-01-15T10:30:00.123Z');
 
 /** Payouts of which 25 were inserted in one transaction, at one microsecond. */
 export const tables = {
@@ -22,32 +22,14 @@ export const tables = {
     INSERT INTO payouts (id, created_at) VALUES ${Array.from({ length: 25 }, (_, n) => `('p${10 + n}', '2026-01-15 10:30:00.123456')`).join()}`,
 };
 
-/**
- * Returns `openPayouts` of docs/reconciliation.md with pages of 10, and with the `readPage` of the block that has
- * `text`. `modules` are what it imports, and `names` what is declared elsewhere.
- */
-export function findOpenPayouts(
-  text: string,
-  modules: object,
-  names: Readonly<Record<string, unknown>> = {},
-): OpenPayouts {
-  const blocks = [...findBlocks(page, 'ts'), ...findBlocks(page, 'text')].map(({ code }) => code);
-  const find = (part: string): string =>
-    blocks.find((code) => code.includes(part)) ?? expect.fail(`no block with ${part}`);
-  const [own, loop = ''] = find('function* openPayouts').split('/** Yields');
-  const query = text === 'pg' ? own : find(text);
-  const { outputText } = ts.transpileModule(`${query}\n/** Yields${loop}`, {
-    compilerOptions: { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2022 },
-  });
-  const code = outputText.replace(/1000|1_000/, '10');
-  const exported: { openPayouts?: OpenPayouts } = {};
-  const run = compileFunction(code, ['require', 'exports', ...Object.keys(names)]) as (...given: unknown[]) => void;
-  run((name: string) => (modules as Record<string, unknown>)[name], exported, ...Object.values(names));
-  return exported.openPayouts ?? expect.fail('no openPayouts');
-}
+/** Returns a query of the example with pages of 10. */
+export const inTens = (query: string): string => query.replace('LIMIT 1000', 'LIMIT 10');
 
-/** Reads the 25 payouts by runs: all at once, and a part of them and then the others. */
-export async function expectPages(openPayouts: OpenPayouts): Promise<void> {
+/**
+ * Reads the 25 payouts by runs: all at once, and a part of them and then the others. Resolves with the times at which
+ * they were created.
+ */
+export async function expectPages(readPage: ReadPage): Promise<Set<number>> {
   const read: string[] = [];
   const client = serviceOf({
     getTransaction(id: string) {
@@ -56,10 +38,18 @@ export async function expectPages(openPayouts: OpenPayouts): Promise<void> {
     },
   });
   const options = { receiver: receiverOf({ service: client }), concurrency: 1 };
-  const all = await reconcileTransfers({ ...options, pending: openPayouts() });
+  const created = new Set<number>();
+  async function* noted(): AsyncGenerator<PendingTransfer> {
+    for await (const payout of openPayouts(readPage)) {
+      created.add(Math.trunc(Number(payout.createdAt)));
+      yield payout;
+    }
+  }
+  const all = await reconcileTransfers({ ...options, pending: noted() });
   expect(all).toMatchObject({ pending: 25, queries: 25, stopped: undefined });
   expect(new Set(read).size).toBe(25);
-  const { cursor } = await reconcileTransfers({ ...options, pending: openPayouts(), limit: 12 });
-  const rest = await reconcileTransfers({ ...options, pending: openPayouts(cursor) });
+  const { cursor } = await reconcileTransfers({ ...options, pending: openPayouts(readPage), limit: 12 });
+  const rest = await reconcileTransfers({ ...options, pending: openPayouts(readPage, cursor) });
   expect(rest).toMatchObject({ pending: 13, queries: 13, stopped: undefined });
+  return created;
 }

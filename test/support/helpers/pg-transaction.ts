@@ -15,3 +15,18 @@ export function pgTransaction(pool: Pool): Required<StoreTransaction<Pick<PoolCl
     lock: (tx, row) => tx.query('INSERT INTO contract_locks VALUES ($1)', [row]),
   };
 }
+
+/** Runs a transaction as libraries do. */
+export async function inPgTransaction(pool: Pool, work: (client: PoolClient) => Promise<unknown>): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await work(client);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}

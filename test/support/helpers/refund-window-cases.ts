@@ -14,11 +14,19 @@ export const patient = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
 /** One order of events around the window of a claim on the first store. */
 type WindowCase = (store: Store, other: Store, admin: Pool) => Promise<void>;
 
-/**
- * A callback of one status whose claim meets the COMMIT of another one. A database may end the claim for it, so that the
- * service sends the callback again.
- */
-function toCase(status: Status, meanwhile: readonly Status[], ran: readonly Status[], ends: string): WindowCase {
+/** What meets the claim of a callback, what has run in the end, and how the callback ends. */
+interface Meeting {
+  readonly status: Status;
+  readonly meanwhile: readonly Status[];
+  /** Whether the record of the transfer ends after that, and what was refunded stays. */
+  readonly transferEnds?: boolean;
+  readonly ran: readonly Status[];
+  readonly ends: string;
+}
+
+/** A database may end the claim for what it meets, so that the service sends the callback again. */
+function toCase(meeting: Meeting): WindowCase {
+  const { status, meanwhile, transferEnds = false, ran } = meeting;
   return async (store, other, admin) => {
     const id = crypto.randomUUID();
     const slow = reversingReceiver(store, patient);
@@ -28,44 +36,27 @@ function toCase(status: Status, meanwhile: readonly Status[], ran: readonly Stat
       () => slow.receiver.receive(announced(status, id)),
       async () => {
         for (const each of meanwhile) await quick.receiver.receive(announced(each, id));
+        if (transferEnds) await other.forget?.(id, JSON.stringify([meanwhile.at(-1), 100, 'XAF', `payout-${id}`]));
       },
     );
     if (outcome === 'store_unavailable') ({ outcome } = await slow.receiver.receive(announced(status, id)));
-    expect([status, meanwhile, outcome]).toEqual([status, meanwhile, ends]);
-    const all = [...quick.ran, ...slow.ran];
-    expect(all).toEqual(ran.map((each) => `${each} ${id}`));
+    expect({ ...meeting, ends: outcome }).toEqual(meeting);
+    expect([...quick.ran, ...slow.ran]).toEqual(ran.map((each) => `${each} ${id}`));
     // The second record is there if, and only if, one of the two was handled.
     const refund = (await other.read?.(id, 'reversal'))?.state;
-    expect([status, meanwhile, refund]).toEqual([status, meanwhile, ran.at(-1) === 'SUCCESS' ? 'free' : 'handled']);
+    expect({ meeting, refund }).toEqual({ meeting, refund: ran.at(-1) === 'SUCCESS' ? 'free' : 'handled' });
     await Promise.all([slow.receiver.close(), quick.receiver.close()]);
   };
 }
 
-/** The record of a transfer ends, and what was refunded stays. */
-const onlyRefundAppears: WindowCase = async (store, other, admin) => {
-  const id = crypto.randomUUID();
-  const slow = reversingReceiver(store, patient);
-  const quick = reversingReceiver(other, patient);
-  let { outcome } = await inWindow(
-    admin,
-    () => slow.receiver.receive(announced('FAILED', id)),
-    async () => {
-      await quick.receiver.receive(announced('REVERSED', id));
-      await other.forget?.(id, JSON.stringify(['REVERSED', 100, 'XAF', `payout-${id}`]));
-    },
-  );
-  if (outcome === 'store_unavailable') ({ outcome } = await slow.receiver.receive(announced('FAILED', id)));
-  expect(outcome).toBe('duplicate');
-  expect(slow.ran).toEqual([]);
-  await Promise.all([slow.receiver.close(), quick.receiver.close()]);
-};
-
-export const windowCases: readonly WindowCase[] = [
-  toCase('FAILED', ['SUCCESS'], ['SUCCESS'], 'conflict'),
-  toCase('REVERSED', ['SUCCESS'], ['SUCCESS', 'REVERSED'], 'processed'),
-  toCase('FAILED', ['FAILED'], ['FAILED'], 'duplicate'),
-  toCase('REVERSED', ['FAILED'], ['FAILED'], 'duplicate'),
-  toCase('FAILED', ['SUCCESS', 'REVERSED'], ['SUCCESS', 'REVERSED'], 'duplicate'),
-  toCase('SUCCESS', ['REVERSED'], ['REVERSED'], 'duplicate'),
-  onlyRefundAppears,
+const meetings: readonly Meeting[] = [
+  { status: 'FAILED', meanwhile: ['SUCCESS'], ran: ['SUCCESS'], ends: 'conflict' },
+  { status: 'REVERSED', meanwhile: ['SUCCESS'], ran: ['SUCCESS', 'REVERSED'], ends: 'processed' },
+  { status: 'FAILED', meanwhile: ['FAILED'], ran: ['FAILED'], ends: 'duplicate' },
+  { status: 'REVERSED', meanwhile: ['FAILED'], ran: ['FAILED'], ends: 'duplicate' },
+  { status: 'FAILED', meanwhile: ['SUCCESS', 'REVERSED'], ran: ['SUCCESS', 'REVERSED'], ends: 'duplicate' },
+  { status: 'SUCCESS', meanwhile: ['REVERSED'], ran: ['REVERSED'], ends: 'duplicate' },
+  { status: 'FAILED', meanwhile: ['REVERSED'], transferEnds: true, ran: ['REVERSED'], ends: 'duplicate' },
 ];
+
+export const windowCases = meetings.map(toCase);

@@ -4,9 +4,14 @@ import { vi } from 'vitest';
 import { forkApp, hasEnded, kill } from './child.js';
 
 export interface MerchantOptions {
-  readonly redisUrl: string;
-  /** Its handlers wait until they are told how to end. Default: they succeed immediately. */
+  /** Its store. Default: in memory. */
+  readonly redisUrl?: string;
+  /** Its handlers, and a GET of `/checkout`, wait until they are told how to end. Default: they succeed immediately. */
   readonly handlersWait?: boolean;
+  /** Sends itself a second signal as soon as the first has been handled, as `npm start` under systemd does. */
+  readonly isSignalledTwice?: boolean;
+  /** Serves callbacks, and a stream at `/stream`, over HTTP/2 without TLS. */
+  readonly isHttp2?: boolean;
   readonly closeTimeoutMs?: number;
   readonly leaseMs?: number;
   readonly storeTimeoutMs?: number;
@@ -24,15 +29,15 @@ export type MerchantMessage =
   | { readonly handling: string }
   | { readonly aborted: string; readonly code: string }
   | { readonly closing: true }
-  | { readonly unfinished: number };
+  | { readonly unfinished: number; readonly afterMs: number };
 
-/** A merchant's app in a separate process, with a claim store in Redis. */
+/** A merchant's app in a separate process. */
 export interface Merchant {
   readonly url: string;
   /** How often a handler was run for this id. */
   runs(id: string): number;
-  /** Waits until it has said this. */
-  says(message: Partial<Record<string, unknown>>): Promise<void>;
+  /** Waits until it has said this. Resolves with the whole message. */
+  says(message: Partial<Record<string, unknown>>): Promise<MerchantMessage>;
   tell(id: string, how: Telling['how']): void;
   signal(signal: NodeJS.Signals): void;
   readonly exitCode: Promise<number | null>;
@@ -61,11 +66,11 @@ export async function startMerchant(options: MerchantOptions): Promise<Merchant>
   return {
     url: `http://127.0.0.1:${first.port}`,
     runs: (id) => said.filter((message) => 'handling' in message && message.handling === id).length,
-    async says(message) {
+    says(message) {
       const wanted = Object.entries(message);
-      const isSaid = (): boolean =>
-        said.some((each) => wanted.every(([name, value]) => (each as Record<string, unknown>)[name] === value));
-      await vi.waitUntil(isSaid, { timeout: patienceMs, interval: 5 });
+      const findSaid = () =>
+        said.find((each) => wanted.every(([name, value]) => (each as Record<string, unknown>)[name] === value));
+      return vi.waitUntil(findSaid, { timeout: patienceMs, interval: 5 });
     },
     tell: (id, how) => child.send({ id, how } satisfies Telling),
     signal: (signal) => child.kill(signal),

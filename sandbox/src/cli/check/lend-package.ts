@@ -11,7 +11,7 @@ interface Resolver {
 /** Lets a file load this package where it is not installed: npx keeps it in another folder. */
 export function lendPackage(): void {
   lendToImport(new URL('index.js', import.meta.url).href);
-  lendToRequire(fileURLToPath(new URL('index.cjs', import.meta.url)));
+  lendToRequire(fileURLToPath(new URL('cjs/index.js', import.meta.url)));
 }
 
 function lendToImport(url: string): void {
