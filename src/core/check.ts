@@ -49,12 +49,11 @@ async function tryClaims<Tx>(key: string, request: TimedRequest, { options, rule
   let held: Claim<Tx> | undefined;
   const claim = async (of: TimedRequest, what: string, state: 'claimed' | 'handled'): Promise<void> => {
     const reply = await claimCallback(options.store, { key, id: key }, of, rules);
-    if (reply.state === 'claimed') held ??= reply.claim;
+    if (reply.state === 'claimed') held = reply.claim;
     requireState(what, reply, state);
   };
   const end = async (method: 'release' | 'settle', of: TimedRequest): Promise<void> => {
     if (held !== undefined) await callClaim(held, method, key, of);
-    held = undefined;
   };
   // Each claim has a token of its own: a store may still know one that was released.
   const second = { ...request, token: `${request.token}.2` };
