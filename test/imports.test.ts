@@ -18,7 +18,7 @@ const eslint = new ESLint({
 
 const listSources = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.[jt]s$/.test(path) && !/node_modules|dist/.test(path))
+    .filter((path) => /\.[jt]s$/.test(path) && !/node_modules|dist|^\.test\b/.test(path))
     .map((path) => join(root, folder, path));
 
 async function isReported(file: string, code: string): Promise<boolean> {
