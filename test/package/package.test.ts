@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { keyPairs, toPem } from '../http/verifiers/keys.js';
 import { findLinks, type Link } from '../docs/pages.js';
 import {
   compile,
@@ -219,6 +220,26 @@ describe('a project without Express', () => {
       expect(JSON.parse(printed)).toEqual([200, 200, ['payout-1', 'payout-1']]);
     },
   );
+
+  test.each(['module', 'commonjs'] as const)('each verifier has its name in the log, in %s', async (type) => {
+    const verifiers = {
+      urlToken: 'SECRET',
+      transferToken: 'SECRET',
+      headerToken: "'x-token', SECRET",
+      basicAuth: "{ username: 'service', password: SECRET }",
+      ipAllowList: "['127.0.0.1']",
+      hmacSignature: "{ header: 'x-signature', secrets: SECRET }",
+      publicKeySignature: "{ header: 'x-signature', publicKeys: PUBLIC_KEY }",
+      messageSignature: "{ url: 'https://merchant.example', publicKeys: PUBLIC_KEY }",
+    };
+    const made = Object.entries(verifiers).map(([name, args]) => `${name}(${args}).name`);
+    const program = `${imports[type](Object.keys(verifiers).join(', '), `${packageName}/web`)}
+      const { SECRET, PUBLIC_KEY } = process.env;
+      console.log(JSON.stringify([${made.join(', ')}]));`;
+    const variables = { SECRET: 'a-secret-of-a-test', PUBLIC_KEY: toPem(keyPairs.ed25519[0]) };
+    const printed = await run(process.execPath, [`--input-type=${type}`, '--eval', program], at(), variables);
+    expect(JSON.parse(printed)).toEqual(Object.keys(verifiers));
+  });
 
   test.each([
     ['node', 'transferCallbackHandler'],

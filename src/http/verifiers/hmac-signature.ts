@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { correctVariable, invalidVariable, onlyKnownOptions } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { SenderRequest } from '../request.js';
+import { makeVerifier } from './make-verifier.js';
 import { minSecretLength, toSecretList, type Secret } from './secrets.js';
 import {
   oneOf,
@@ -85,18 +86,18 @@ export function hmacSignature(
   const properties = { readsBody: true as const, explain };
   const { secrets } = options;
   if (typeof secrets === 'function') {
-    const hmacSignature = async (request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) => {
+    const accepts = async (request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) => {
       const signed = readSigned(scheme, request, body);
       return signed !== undefined && isSigned(scheme, signed, await findKeys(scheme, secrets(request)));
     };
-    return Object.assign(hmacSignature, { ...properties, sign: signer(scheme, undefined) });
+    return makeVerifier('hmacSignature', accepts, { ...properties, sign: signer(scheme, undefined) });
   }
   const keys = toKeys('secrets', secrets, scheme.secretEncoding);
-  function hmacSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
+  function accepts(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(scheme, request, body);
     return signed !== undefined && isSigned(scheme, signed, keys);
   }
-  return Object.assign(hmacSignature, { ...properties, sign: signer(scheme, keys[0]) });
+  return makeVerifier('hmacSignature', accepts, { ...properties, sign: signer(scheme, keys[0]) });
 }
 
 function digest({ algorithm }: Scheme, texts: Signed['texts'], key: Buffer): Buffer {

@@ -2,6 +2,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import { invalidArgument } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { SenderRequest, SenderVerifier } from '../request.js';
+import { makeVerifier } from './make-verifier.js';
 
 const example = "ipAllowList(['203.0.113.7', '198.51.100.0/24'])";
 
@@ -26,7 +27,7 @@ export function ipAllowList(addresses: readonly string[]): SenderVerifier {
   const list = new BlockList();
   for (const [index, entry] of addresses.entries()) allow(list, `addresses[${index}]`, entry);
 
-  function ipAllowList(request: AppRequest): boolean {
+  function accepts(request: AppRequest): boolean {
     if (trustsEverybody(request.app?.get('trust proxy fn'))) {
       throw new TransferCallbackError(
         'INVALID_ARGUMENT',
@@ -44,7 +45,7 @@ export function ipAllowList(addresses: readonly string[]): SenderVerifier {
     // `BlockList` applies IPv4 rules to `::ffff:203.0.113.7` (dual-stack sockets) only if told it is IPv6.
     return isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
   }
-  return Object.assign(ipAllowList, { readsCallback: false as const });
+  return makeVerifier('ipAllowList', accepts, { readsCallback: false as const });
 }
 
 function allow(list: BlockList, option: string, entry: unknown): void {

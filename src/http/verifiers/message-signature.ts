@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { invalidArgument, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { readHeader, toHttpUrl, type SenderRequest } from '../request.js';
+import { makeVerifier } from './make-verifier.js';
 import { keySignOptionNames, type KeySignOptions, type SignatureVerifier } from './public-key-signature.js';
 import { isSignedBy, toPublicKeys, toSigner, type PublicKeys } from './public-keys.js';
 import { requireBody, requireSigned, toLowerNames } from './signing.js';
@@ -43,7 +44,7 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
   const required = ['content-digest', ...toComponentNames(covered, ['@method', ...derived.keys()])];
   const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
 
-  function messageSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
+  function accepts(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = parseSignature(readHeader(request, 'signature-input'), readHeader(request, 'signature'));
     if (signed === undefined || body === undefined || !isTimely(signed, toleranceMs)) return false;
     if (!coversAll(signed.components, required)) return false;
@@ -80,7 +81,7 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
     if (!isDigestOf(digest ?? '', body)) return 'another digest: other bytes than the ones that were signed';
     return 'another signature: another key, or other headers than the ones that were signed';
   }
-  return Object.assign(messageSignature, { readsBody: true as const, sign, explain });
+  return makeVerifier('messageSignature', accepts, { readsBody: true as const, sign, explain });
 }
 
 const headerNames = ['signature-input', 'signature', 'content-digest'] as const;

@@ -1,5 +1,6 @@
 import { onlyKnownOptions } from '../../lib/checks.js';
 import type { SenderRequest } from '../request.js';
+import { makeVerifier } from './make-verifier.js';
 import { isSignedBy, toPublicKeys, toSigner, type DsaEncoding, type PublicKeys } from './public-keys.js';
 import {
   explainRefusal,
@@ -66,7 +67,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
   onlyKnownOptions(options, [...signedContentOptionNames, 'publicKeys', 'encoding']);
   const content = resolveSignedContent(options, options.encoding ?? 'base64', { bytes: 64, orMore: true });
   const keys = toPublicKeys(options.publicKeys);
-  function publicKeySignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
+  function accepts(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(content, request, body);
     if (signed === undefined || signed.candidates.length > maxSignatures) return false;
     const bytes = toBytes(signed.texts);
@@ -77,7 +78,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
     return (texts) => signer.sign(toBytes(texts));
   });
   const explain = (request: SenderRequest, body: Uint8Array | undefined) => explainRefusal(content, request, body);
-  return Object.assign(publicKeySignature, { readsBody: true as const, sign, explain });
+  return makeVerifier('publicKeySignature', accepts, { readsBody: true as const, sign, explain });
 }
 
 function toBytes(texts: Signed['texts']): Buffer {

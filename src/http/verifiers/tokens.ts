@@ -9,6 +9,7 @@ import {
   type SenderRequest,
   type SenderVerifier,
 } from '../request.js';
+import { makeVerifier } from './make-verifier.js';
 import { isSecret, makeSecret, matcherOf, secretDescription, toSecretList, type Secret } from './secrets.js';
 
 /**
@@ -26,10 +27,10 @@ export function urlToken(secret: Secret): SenderVerifier {
   // Other characters would be percent-encoded in the URL and no longer match.
   requireCharacters(secrets, /^[\w.~-]+$/, 'made of letters, digits, `-`, `.`, `_` and `~`');
   const matches = matcherOf(secrets);
-  function urlToken(request: SenderRequest): boolean {
+  function accepts(request: SenderRequest): boolean {
     return matches(readLastSegment(request));
   }
-  return Object.assign(urlToken, { readsPath: true, readsCallback: false as const });
+  return makeVerifier('urlToken', accepts, { readsPath: true, readsCallback: false as const });
 }
 
 /**
@@ -63,7 +64,7 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
   const tokenOf = (key: string, externalId: string): string =>
     createHmac('sha256', key).update(externalId).digest('base64url');
 
-  function transferToken(request: SenderRequest, callback: Pick<CallbackShape, 'data'> | undefined): boolean {
+  function accepts(request: SenderRequest, callback: Pick<CallbackShape, 'data'> | undefined): boolean {
     if (callback === undefined) return false;
     return matcherOf(secrets.map((key) => tokenOf(key, callback.data.externalId)))(readLastSegment(request));
   }
@@ -75,7 +76,7 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
     url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(newest, externalId)}`;
     return url.href;
   }
-  return Object.assign(transferToken, { readsPath: true, urlFor });
+  return makeVerifier('transferToken', accepts, { readsPath: true, urlFor });
 }
 
 function requireCharacters(secrets: readonly string[], allowed: RegExp, expected: string): void {
@@ -100,11 +101,14 @@ export function headerToken(name: string, secret: Secret): SenderVerifier {
   // Node decodes every header as Latin-1, so other secrets would never match.
   requireCharacters(secrets, /^[ -~]+$/, 'made of ASCII characters');
   const matches = matcherOf(secrets);
-  function headerToken(request: SenderRequest): boolean {
+  function accepts(request: SenderRequest): boolean {
     const value = readHeader(request, header);
     return value !== undefined && matches(value);
   }
-  return Object.assign(headerToken, { readsCallback: false as const, sign: () => ({ [header]: secrets[0] }) });
+  return makeVerifier('headerToken', accepts, {
+    readsCallback: false as const,
+    sign: () => ({ [header]: secrets[0] }),
+  });
 }
 
 /**
@@ -130,12 +134,12 @@ export function basicAuth(credentials: Credentials | readonly [Credentials, ...C
   if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials, basicExample);
   const tokens = list.map(toBasicToken);
   const matches = matcherOf(tokens);
-  function basicAuth(request: SenderRequest): boolean {
+  function accepts(request: SenderRequest): boolean {
     const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(readHeader(request, 'authorization') ?? '')?.[1];
     return encoded !== undefined && matches(Buffer.from(encoded, 'base64').toString());
   }
   const sign = () => ({ authorization: `Basic ${Buffer.from(String(tokens[0])).toString('base64')}` });
-  return Object.assign(basicAuth, { readsCallback: false as const, sign });
+  return makeVerifier('basicAuth', accepts, { readsCallback: false as const, sign });
 }
 
 function toBasicToken(pair: Credentials | null): string {
