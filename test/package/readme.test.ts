@@ -70,7 +70,7 @@ test(
     }
     const forged = transferSucceeded({ externalId: 'payout-3' });
     expect((await post(url.replace(secret, 'a-guess'), forged)).status).toBe(401);
-    expect(await readLedger(folder)).toEqual(['Listening', 'payout-1 SUCCESS', 'payout-2 FAILED Wallet closed']);
+    expect(await readLedger(folder)).toEqual(['payout-1 SUCCESS', 'payout-2 FAILED Wallet closed']);
   },
   stepMs,
 );
