@@ -10,7 +10,7 @@ import { forkApp, hasEnded, kill } from '../support/programs/child.js';
 import type { Failure, FailingAppReport } from '../support/programs/failing-app.js';
 import type { PostgresAppOptions } from '../support/programs/postgres-app.js';
 import { startPgBouncer } from '../support/servers/pgbouncer.js';
-import { startLedgerForFile } from '../support/servers/ledger-for-file.js';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
 import { book, contractTransaction, poolBehindProxy, receiverOn } from '../support/servers/postgres.js';
 import { requestOf } from './support.js';
 

@@ -4,7 +4,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
-import { startLedgerForFile } from '../support/servers/ledger-for-file.js';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
 import { book, poolBehindProxy, receiverOn } from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
 

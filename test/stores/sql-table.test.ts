@@ -4,7 +4,7 @@ import { pgStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
-import { startLedgerForFile } from '../support/servers/ledger-for-file.js';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
 import { poolBehindProxy, poolOfRole, receiverOn } from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
 import type { SqlStoreOptions } from '../../src/stores/sql/options.js';

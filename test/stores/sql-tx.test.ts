@@ -2,7 +2,7 @@ import type { Client, PoolClient } from 'pg';
 import { prismaStore, sqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
-import { startLedgerForFile } from '../support/servers/ledger-for-file.js';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
 import { book, receiverOn } from '../support/servers/postgres.js';
 import { inPgTransaction } from '../support/helpers/pg-transaction.js';
 import { claimFree, requestOf } from './support.js';
