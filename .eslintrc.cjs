@@ -10,6 +10,7 @@ const ownFolder = String.raw`\./[^/]+`;
 const lib = String.raw`(?:\.\./){1,2}lib/[^/]+`;
 const core = String.raw`(?:\.\./){1,2}core/[^/]+`;
 const attempt = String.raw`\.\./attempt/[^/]+`;
+const services = String.raw`\.\./services/[^/]+`;
 // From a folder of the sandbox, which is built with what it imports of the receiver.
 const receiver = (parts) => String.raw`\.\./\.\./\.\./src/(?:${parts})`;
 /** From a folder within it, one that holds it: `reconcile` in `client`. */
@@ -135,9 +136,14 @@ module.exports = [
     'The service knows core, attempt and Node.',
   ),
   allowImports(
+    ['sandbox/src/services/**'],
+    ['node:crypto', receiver('(?:core|lib)/[^/]+'), attempt, ownFolder],
+    'services knows core and attempt.',
+  ),
+  allowImports(
     ['sandbox/src/deliver/**'],
-    ['node:(?:events|https?|net|tls)', receiver('(?:core|lib)/[^/]+'), attempt, ownFolder],
-    'deliver knows core and attempt.',
+    ['node:(?:events|https?|net|tls)', receiver('(?:core|lib)/[^/]+'), attempt, services, ownFolder],
+    'deliver knows core, attempt and services.',
   ),
   allowImports(
     ['sandbox/src/cli/**'],
@@ -146,9 +152,10 @@ module.exports = [
       receiver('(?:lib|cli|testing)/[^/]+'),
       receiver(String.raw`core/(?:payout-)?service\.js`),
       String.raw`\.\./service/[^/]+`,
+      services,
       attempt,
       String.raw`\.\./index\.js`,
-      String.raw`\./check/(?:check|load-by-name|load-service|payload|report|service)\.js`,
+      String.raw`\./check/(?:check|load-service|payload|report|service)\.js`,
       ownFolder,
     ],
     'The command line of the sandbox knows its service, lib, and what both command lines share.',
@@ -158,7 +165,7 @@ module.exports = [
     [
       'node:(?:child_process|crypto|fs|module|timers/promises|url)',
       String.raw`\.\./\.\./\.\./\.\./src/(?:(?:lib|cli|testing)/[^/]+|core/(?:payout-)?service\.js)`,
-      String.raw`\.\./\.\./(?:service|attempt)/[^/]+`,
+      String.raw`\.\./\.\./(?:service|services|attempt)/[^/]+`,
       String.raw`\.\./\.\./index\.js`,
       holdingFolder,
       ownFolder,
@@ -182,7 +189,7 @@ module.exports = [
   ),
   {
     // The file of a user's app, and the definition that a user names: which one is known at run time only.
-    files: ['src/cli/config-file.ts', 'sandbox/src/cli/check/load-by-name.ts'],
+    files: ['src/cli/config-file.ts', 'sandbox/src/services/load-by-name.ts'],
     rules: { 'no-restricted-syntax': ['error', ...otherImports] },
   },
   allowImports(

@@ -27,7 +27,7 @@ const inQuickProcess = quickTests.map((path) => (path.endsWith('.ts') ? path : `
 
 const inSharedProcess = [
   'test/{client,metrics,stores,testing}/**/*.test.ts',
-  'sandbox/test/{attempt,deliver,service}/**/*.test.ts',
+  'sandbox/test/{attempt,deliver,service,services}/**/*.test.ts',
   'examples/*.test.ts',
 ];
 

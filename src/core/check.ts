@@ -11,10 +11,7 @@ export type StoreProbe =
   // With `error`, so that `ok` narrows it even without `strict`.
   { ok: true; storeMs: number; error?: undefined } | { ok: false; error: unknown };
 
-/**
- * Tries all that the store does for a callback, with a new key, and lets the store check itself. Beside `onReversed` it
- * claims both records. Never rejects.
- */
+/** Tries all that the store does for a callback, and lets the store check itself. Never rejects. */
 export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
@@ -49,12 +46,11 @@ async function tryClaims<Tx>(key: string, request: TimedRequest, { options, rule
   let held: Claim<Tx> | undefined;
   const claim = async (of: TimedRequest, what: string, state: 'claimed' | 'handled'): Promise<void> => {
     const reply = await claimCallback(options.store, { key, id: key }, of, rules);
-    if (reply.state === 'claimed') held ??= reply.claim;
+    if (reply.state === 'claimed') held = reply.claim;
     requireState(what, reply, state);
   };
   const end = async (method: 'release' | 'settle', of: TimedRequest): Promise<void> => {
     if (held !== undefined) await callClaim(held, method, key, of);
-    held = undefined;
   };
   // Each claim has a token of its own: a store may still know one that was released.
   const second = { ...request, token: `${request.token}.2` };

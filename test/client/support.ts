@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { inspect } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
 import {
+  reconcileTransfers,
   transferService,
   TransferClientError,
   type PendingTransfer,
@@ -10,7 +11,7 @@ import {
 } from 'transfer-callbacks/client';
 import type { TransferCallback, TransferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { later } from '../core/support.js';
+import { later, receiverOf } from '../core/support.js';
 import { serve } from '../support/servers/serve.js';
 import { toAsk, type TransferServiceOptions } from '../../src/client/service/transfer.js';
 import { withAsk } from '../../src/client/confirm.js';
@@ -149,6 +150,12 @@ export const serving = <R extends Pick<TransferCallbackReceiver, 'receive'>>(rec
   ...receiver,
   options: { ...(receiver as { options?: object }).options, service },
 });
+
+type RunOptions = Omit<Parameters<typeof reconcileTransfers>[0], 'receiver'>;
+
+/** Makes a run with a receiver of this service on a memory store, whose handlers do nothing. */
+export const reconcile = (service: PayoutService<TransferCallback>, options: RunOptions) =>
+  reconcileTransfers({ receiver: receiverOf({ service }), ...options });
 
 /** A client whose queries wait for `openAll`. `read` are the ids, in the order of the queries. */
 export function gatedClient() {

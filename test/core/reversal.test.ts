@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
@@ -221,6 +221,31 @@ describe('a reversal that is late', () => {
     expect(await receiver.inspect(id)).toMatchObject({ state: 'handled', reversal: { state: 'handled' } });
     expect(ran).toEqual([`REVERSED ${id}`]);
   });
+});
+
+test('a reversal asks the store while the success is still being recorded, and is handled once it is', async () => {
+  const store = memoryStore();
+  const asked: unknown[] = [];
+  let isDown = true;
+  const wrapped: CallbackStore = {
+    ...store,
+    async claim(key, request) {
+      asked.push(request.record);
+      const reply = await store.claim(key, request);
+      if (reply.state !== 'claimed') return reply;
+      const settle = () => (isDown ? Promise.reject(new Error('down')) : reply.claim.settle());
+      return { ...reply, claim: { ...reply.claim, settle } };
+    },
+  };
+  const { receiver, ran } = reversingReceiver(wrapped, { logger: false });
+  expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ error: expect.any(Error) as Error });
+  const reversal = receiver.receive(announced('REVERSED', id));
+  await vi.waitFor(() => {
+    expect(asked).toContain('reversal');
+  });
+  isDown = false;
+  expect(await reversal).toMatchObject({ outcome: 'processed', status: 'REVERSED' });
+  expect(ran).toEqual(['SUCCESS payout', 'REVERSED payout']);
 });
 
 test('inspect shows the reversal of a transfer whose record has expired', async () => {

@@ -7,7 +7,7 @@ import { httpServers, nodeServers, type NodeServer } from '../support/servers/ht
 import { errorBody, post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { json, start } from './support.js';
+import { json, start, startRecording } from './support.js';
 
 /** A valid callback of exactly this many bytes, most of them in characters of four. */
 function callbackOf(length: number): string {
@@ -31,8 +31,7 @@ describe.each(httpServers)('on $name', (server) => {
     ['by default', undefined, 102_400],
     ['as set', 1_000, 1_000],
   ])('the limit %s accepts exactly as many bytes, and not one more', async (_what, bodyLimitBytes, limit) => {
-    const { options, handled, logged } = recordingOptions();
-    const { url } = await start(server, { ...options, bodyLimitBytes });
+    const { url, handled, logged } = await startRecording(server, { bodyLimitBytes });
     expect((await post(url, callbackOf(limit))).status).toBe(200);
     expect(parseStatus(await sendChunked(url, callbackOf(limit)))).toBe(200);
     expect(handled).toHaveLength(2);
@@ -48,7 +47,7 @@ describe.each(httpServers)('on $name', (server) => {
   });
 
   test('a body that is too long by its Content-Length is refused before a byte has come', async () => {
-    const { url } = await start(server, recordingOptions().options);
+    const { url } = await startRecording(server);
     const response = await overSocket(url, async (socket) => {
       socket.write(head(url, { ...json, 'Content-Length': 102_401 }));
       await once(socket, 'data');
@@ -131,8 +130,7 @@ describe.each(nodeServers)('on $name', (server) => {
   });
 
   test('the limit does not apply to a body that a parser has read', async () => {
-    const { options } = recordingOptions();
-    const { url } = await start(server, { ...options, bodyLimitBytes: 10 }, { before: [server.parsers.json()] });
+    const { url } = await startRecording(server, { bodyLimitBytes: 10 }, { before: [server.parsers.json()] });
     expect((await post(url, callbackOf(1_000))).status).toBe(200);
   });
 });

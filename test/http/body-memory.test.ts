@@ -2,8 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { httpServers } from '../support/servers/http-servers.js';
 import { head } from '../support/helpers/sockets.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
-import { json, start } from './support.js';
+import { json, startRecording } from './support.js';
 import { listen } from '../support/helpers/listen.js';
 import { collectGarbage } from '../support/helpers/collect-garbage.js';
 
@@ -30,7 +29,7 @@ function watchRequests(): Socket[] {
 
 describe.each(httpServers)('on $name', (server) => {
   test('bodies that arrive in single bytes take little more memory than their bytes', async () => {
-    const { url } = await start(server, recordingOptions().options);
+    const { url } = await startRecording(server);
     const chunks = '1\r\n \r\n'.repeat(100_000);
     const request = Buffer.from(head(url, { ...json, 'Transfer-Encoding': 'chunked' }) + chunks);
     const sockets = watchRequests();

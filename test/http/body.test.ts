@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { nodeServers, type NodeServer, type Middleware } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
 import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
-import { json, manyScripts, start } from './support.js';
+import { json, manyScripts, startRecording } from './support.js';
 
 interface Body {
   body?: unknown;
@@ -66,8 +65,7 @@ const treatments: [string, (parsers: NodeServer['parsers']) => Middleware[]][] =
 
 describe.each(nodeServers)('on $name', (server) => {
   test.each(treatments)('a body %s is read whole, in one piece and in chunks of a byte', async (_how, treat) => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options, { before: treat(server.parsers) });
+    const { url, handled } = await startRecording(server, {}, { before: treat(server.parsers) });
     const [whole, inChunks] = [manyScripts(), manyScripts()];
     expect((await post(url, whole)).body).toBe('{"outcome":"processed"}');
     const response = await overSocket(url, (socket) => {
@@ -86,8 +84,7 @@ describe.each(nodeServers)('on $name', (server) => {
     ['after express.raw()', [server.parsers.raw({ type: '*/*' })]],
     ['after express.text()', [server.parsers.text({ type: '*/*' })]],
   ])('an empty body %s gets 400', async (_how, before) => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options, { before });
+    const { url, handled } = await startRecording(server, {}, { before });
     expect((await post(url, '')).status).toBe(400);
     expect(handled).toEqual([]);
     const undeclared = await overSocket(url, (socket) => socket.write(head(url, json)));
@@ -95,19 +92,23 @@ describe.each(nodeServers)('on $name', (server) => {
   });
 
   test('the response to an empty object that a parser has left names what is missing', async () => {
-    const { url } = await start(server, recordingOptions().options, { before: [server.parsers.json()] });
+    const { url } = await startRecording(server, {}, { before: [server.parsers.json()] });
     expect((await post(url, '{}')).body).toBe(errorBody(400, 'This is not the expected callback. See event.'));
   });
 
   test('an empty body that other middleware has drained is a fault of the app, and is not waited for', async () => {
-    const { url } = await start(server, recordingOptions().options, {
-      before: [
-        async (request, _response, next) => {
-          await once(request.resume(), 'end');
-          setTimeout(next, 5);
-        },
-      ],
-    });
+    const { url } = await startRecording(
+      server,
+      {},
+      {
+        before: [
+          async (request, _response, next) => {
+            await once(request.resume(), 'end');
+            setTimeout(next, 5);
+          },
+        ],
+      },
+    );
     expect((await post(url, '')).status).toBe(500);
   });
 });

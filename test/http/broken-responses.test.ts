@@ -5,7 +5,7 @@ import { post } from '../support/helpers/post.js';
 import { head, overSocket } from '../support/helpers/sockets.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { later } from '../core/support.js';
-import { start } from './support.js';
+import { start, startRecording } from './support.js';
 
 const cannotRespond = { level: 'error', message: 'A callback could not be responded to.' };
 
@@ -60,15 +60,18 @@ describe.each(nodeServers)('on $name', (server) => {
   );
 
   test('a response that was sent before the package saw the request is logged once', async () => {
-    const { options, logged } = recordingOptions();
-    const { url, passedOn } = await start(server, options, {
-      before: [
-        (_request, response, next) => {
-          response.writeHead(418).end('teapot');
-          next();
-        },
-      ],
-    });
+    const { url, passedOn, logged } = await startRecording(
+      server,
+      {},
+      {
+        before: [
+          (_request, response, next) => {
+            response.writeHead(418).end('teapot');
+            next();
+          },
+        ],
+      },
+    );
     const response = await post(url, transferSucceeded());
     expect([response.status, response.body]).toEqual([418, 'teapot']);
     await vi.waitFor(() => {
@@ -85,19 +88,22 @@ describe.each(nodeServers)('on $name', (server) => {
   test.each(['writeHead', 'end'] as const)(
     'a response whose %s throws is cut off, never acknowledged',
     async (method) => {
-      const { options, handled, logged } = recordingOptions();
-      const { url, passedOn } = await start(server, options, {
-        before: [
-          (request, response, next) => {
-            if (request.headers['x-patched'] !== undefined) {
-              response[method] = () => {
-                throw Object.assign(new Error('patched badly'), { status: 200 });
-              };
-            }
-            next();
-          },
-        ],
-      });
+      const { url, passedOn, handled, logged } = await startRecording(
+        server,
+        {},
+        {
+          before: [
+            (request, response, next) => {
+              if (request.headers['x-patched'] !== undefined) {
+                response[method] = () => {
+                  throw Object.assign(new Error('patched badly'), { status: 200 });
+                };
+              }
+              next();
+            },
+          ],
+        },
+      );
       const callback = transferSucceeded();
       await expect(post(url, callback, { headers: { 'X-Patched': 'yes' } })).rejects.toMatchObject({
         code: 'ECONNRESET',

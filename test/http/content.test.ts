@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, roads } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
-import { manyScripts, start } from './support.js';
+import { manyScripts, startRecording } from './support.js';
 
 const notUtf8 = [
   [0xe9], // Latin-1.
@@ -23,8 +22,7 @@ const invalid = errorBody(400, 'The body is not UTF-8.');
 
 describe.each(roads)('on $name', (server) => {
   test('a body is read whose type and encoding are those of JSON in UTF-8', async () => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options);
+    const { url, handled } = await startRecording(server);
     const accepted = [
       { 'Content-Type': 'application/json' },
       { 'Content-Type': 'APPLICATION/JSON' },
@@ -45,8 +43,7 @@ describe.each(roads)('on $name', (server) => {
   });
 
   test('a body of another type or charset, or compressed, gets 415 with the reason', async () => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options);
+    const { url, handled } = await startRecording(server);
     const types = [
       ...[undefined, '', 'text/plain', 'application/x-www-form-urlencoded', 'application/json5', 'json', '*/*'],
       ...['application/vnd.api+json', 'application/json, text/plain', 'text/plain; application/json'],
@@ -73,8 +70,7 @@ describe.each(roads)('on $name', (server) => {
   });
 
   test('a body that is not UTF-8 gets 400, wherever its odd bytes are', async () => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options);
+    const { url, handled } = await startRecording(server);
     const littleEndian = Buffer.from(`\ufeff${JSON.stringify(transferSucceeded())}`, 'utf16le');
     for (const body of [...notUtf8.flatMap(withBytes), littleEndian, Buffer.from(littleEndian).swap16()]) {
       const response = await post(url, body);
@@ -84,16 +80,14 @@ describe.each(roads)('on $name', (server) => {
   });
 
   test('a byte order mark before the JSON is dropped', async () => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options);
+    const { url, handled } = await startRecording(server);
     const callback = transferSucceeded({ reference: '\ufeff' });
     expect((await post(url, `\ufeff${JSON.stringify(callback)}`)).status).toBe(200);
     expect(handled).toEqual([callback]);
   });
 
   test('an unknown field of lists or objects in one another, as deep as the limit allows, is accepted', async () => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options);
+    const { url, handled } = await startRecording(server);
     const bank = { paymentMethod: 'bank', walletNumber: null, bankAccount: { nested: '|' } } as const;
     for (const nested of [
       '['.repeat(45_000) + '0' + ']'.repeat(45_000),
@@ -113,8 +107,7 @@ describe.each(nodeServers)('on $name', (server) => {
     ['by the package', []],
     ['before it', [server.parsers.raw({ type: '*/*' })]],
   ])('malformed JSON that is read %s gets 400, and the server goes on', async (_where, before) => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options, { before });
+    const { url, handled } = await startRecording(server, {}, { before });
     const utf16 = Buffer.from('{"a":1}', 'utf16le');
     for (const body of ['{"event":"transfer.success","data":', '{}{}', '['.repeat(100_000), utf16]) {
       expect(await post(url, body)).toMatchObject({ status: 400, body: errorBody(400, 'The body is not JSON.') });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { httpServers } from '../support/servers/http-servers.js';
 import { errorBody } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
-import { deliver, start } from './support.js';
+import { deliver, startRecording } from './support.js';
 
 /** Everything that others have sent over the wire from an error: nothing of it may show. */
 const tale = 'tale of postgres://admin:hunter2@db';
@@ -34,7 +33,7 @@ describe.each(httpServers)('on $name', (server) => {
     'nothing that %s throws or rejects with reaches the wire',
     async (_place, given, status, message) => {
       let fail: Fail = () => expect.fail('not yet');
-      const { url, passedOn } = await start(server, { ...recordingOptions().options, ...given(() => fail()) });
+      const { url, passedOn } = await startRecording(server, { ...given(() => fail()) });
       for (const [what, reason] of thrown) {
         const throwing = (): never => {
           throw reason;

@@ -7,12 +7,11 @@ import { nodeServers, plainServer } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { start } from './support.js';
+import { start, startRecording } from './support.js';
 
 describe.each(nodeServers)('on $name', (server) => {
   test('a kept connection serves one delivery after another, also after refused ones', async () => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, { ...options, bodyLimitBytes: 2_000 });
+    const { url, handled } = await startRecording(server, { bodyLimitBytes: 2_000 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => {
       agent.destroy();

@@ -16,7 +16,7 @@ import { httpServers } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { otherService } from '../core/support.js';
-import { start } from './support.js';
+import { startRecording } from './support.js';
 
 const { options } = recordingOptions();
 const receiver = transferCallbackReceiver(options);
@@ -94,8 +94,7 @@ afterEach(() => {
 
 test.each(httpServers)('that nobody is checked in production is logged once, when $name is made', async (server) => {
   vi.stubEnv('NODE_ENV', 'production');
-  const { options, logged } = recordingOptions();
-  const { url } = await start(server, { ...options, store: shared });
+  const { url, logged } = await startRecording(server, { store: shared });
   expect(logged).toEqual([open]);
   await post(url, transferSucceeded());
   await post(url, transferSucceeded());

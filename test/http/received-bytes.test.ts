@@ -15,9 +15,8 @@ import {
 import { transferService } from 'transfer-callbacks/client';
 import { expressServers, roads, type Middleware, type NodeServer } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
 import { chunk, head, overSocket } from '../support/helpers/sockets.js';
-import { json, manyScripts, start, unauthorized } from './support.js';
+import { json, manyScripts, start, unauthorized, startRecording } from './support.js';
 import { keyPairs, toPem } from './verifiers/keys.js';
 
 /** A verifier that keeps what it gets, and accepts. */
@@ -38,8 +37,7 @@ const received = bytes.toString('latin1');
 describe.each(roads)('on $name', (server) => {
   test('a verifier gets the bytes as they were received, also of a body that is no callback', async () => {
     const { given, verify } = keeper();
-    const { options } = recordingOptions();
-    const { url } = await start(server, { ...options, verify });
+    const { url } = await startRecording(server, { verify });
     expect((await post(url, bytes)).status).toBe(200);
     const response = await overSocket(url, (socket) => {
       socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
@@ -59,7 +57,7 @@ describe.each(roads)('on $name', (server) => {
 
   test('a verifier gets no bytes of a body that was not read', async () => {
     const { given, verify } = keeper();
-    const { url } = await start(server, { ...recordingOptions().options, verify, bodyLimitBytes: 1_000 });
+    const { url } = await startRecording(server, { verify, bodyLimitBytes: 1_000 });
     expect((await post(url, bytes, { method: 'PUT' })).status).toBe(405);
     expect((await post(url, ' '.repeat(1_001))).status).toBe(413);
     expect((await post(url, bytes, { headers: { 'Content-Type': 'text/plain' } })).status).toBe(415);
@@ -127,8 +125,7 @@ describe.each(expressServers)('on $name', (server) => {
   ];
   test.each(kept)('a verifier gets the bytes behind middleware that %s', async (_what, before) => {
     const { given, verify } = keeper();
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, { ...options, verify }, { before: [before] });
+    const { url, handled } = await startRecording(server, { verify }, { before: [before] });
     expect((await post(url, bytes)).status).toBe(200);
     expect(given).toEqual([{ callback, body: received }]);
     expect(handled).toEqual([callback]);
@@ -156,8 +153,7 @@ describe.each(expressServers)('on $name', (server) => {
   ];
   test.each(gone)('each verifier that reads the body refuses behind middleware that %s', async (_what, before) => {
     for (const verify of signatures) {
-      const { options, handled, logged } = recordingOptions();
-      const { url } = await start(server, { ...options, verify }, { before: [before] });
+      const { url, handled, logged } = await startRecording(server, { verify }, { before: [before] });
       const response = await post(url, callback);
       expect([response.status, response.body]).toEqual([401, unauthorized]);
       expect(handled).toEqual([]);
@@ -207,7 +203,7 @@ describe.each(expressServers)('on $name', (server) => {
 
   test('a verifier that needs no bytes accepts behind middleware that parses the body', async () => {
     const verify = transferToken(secret);
-    const { url } = await start(server, { ...recordingOptions().options, verify }, { before: [server.parsers.json()] });
+    const { url } = await startRecording(server, { verify }, { before: [server.parsers.json()] });
     const at = verify.urlFor(url, callback.data.externalId);
     expect((await post(at, callback)).status).toBe(200);
   });

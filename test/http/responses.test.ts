@@ -14,7 +14,7 @@ import { httpServers, nodeServers, webServer, type HttpServer } from '../support
 import { errorBody, type PostResponse } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { later } from '../core/support.js';
-import { deliver, keptOpen, ownHeaders, start } from './support.js';
+import { deliver, keptOpen, ownHeaders, start, startRecording } from './support.js';
 
 const retryLater = { ...keptOpen, 'retry-after': '30' };
 
@@ -31,7 +31,7 @@ interface Row {
 
 /** Makes a request to a receiver with one option. */
 function byOption(given: Partial<ReceiverOptions>): Row['request'] {
-  return async (server) => deliver((await start(server, { ...recordingOptions().options, ...given })).url);
+  return async (server) => deliver((await startRecording(server, { ...given })).url);
 }
 
 const brokenStore: CallbackStore = { claim: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) };
@@ -46,7 +46,7 @@ const rows: Row[] = [
     outcome: 'duplicate',
     status: 200,
     async request(server) {
-      const { url } = await start(server, recordingOptions().options);
+      const { url } = await startRecording(server);
       const callback = transferFailed();
       await deliver(url, callback);
       return deliver(url, callback);
@@ -73,7 +73,7 @@ const rows: Row[] = [
     async request(server) {
       const [begun, running] = [later(), later()];
       const onSuccess = (): Promise<void> => (begun.resolve(), running.promise);
-      const { url } = await start(server, { ...recordingOptions().options, onSuccess, inFlightWaitMs: 0 });
+      const { url } = await startRecording(server, { onSuccess, inFlightWaitMs: 0 });
       const callback = transferSucceeded();
       const first = deliver(url, callback);
       await begun.promise;
@@ -88,7 +88,7 @@ const rows: Row[] = [
     status: 422,
     message: 'A callback with this id was handled with other facts.',
     async request(server) {
-      const { url } = await start(server, recordingOptions().options);
+      const { url } = await startRecording(server);
       const { data } = transferSucceeded();
       await deliver(url, transferSucceeded({ ...data, amount: 1 }));
       return deliver(url, transferSucceeded({ ...data, amount: 2 }));
@@ -100,7 +100,7 @@ const rows: Row[] = [
     message: 'This is not the expected callback. See data.amount.',
     async request(server) {
       const { event, data } = transferSucceeded();
-      return deliver((await start(server, recordingOptions().options)).url, {
+      return deliver((await startRecording(server)).url, {
         event,
         data: { ...data, amount: '15000' },
       });
@@ -110,8 +110,7 @@ const rows: Row[] = [
     outcome: 'unauthorized',
     status: 401,
     message: 'The sender is not verified.',
-    request: async (server) =>
-      deliver((await start(server, { ...recordingOptions().options, verify: () => false })).url),
+    request: async (server) => deliver((await startRecording(server, { verify: () => false })).url),
   },
   {
     outcome: 'unconfirmed',
@@ -201,7 +200,7 @@ describe.each(httpServers)('on $name', (server) => {
 
 describe.each(httpServers)('on $name', (server) => {
   test('the response to a body that is no object names no place', async () => {
-    const { url } = await start(server, recordingOptions().options);
+    const { url } = await startRecording(server);
     const response = await deliver(url, '"callback"');
     expect([response.status, response.body]).toEqual([400, errorBody(400, 'This is not the expected callback.')]);
   });
@@ -221,8 +220,7 @@ describe.each(httpServers)('on $name', (server) => {
   });
 
   test('the response to any other method than POST is 405', async () => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options);
+    const { url, handled } = await startRecording(server);
     const body = errorBody(405, 'A callback is a POST.');
     for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const response = await deliver(url, transferSucceeded(), method);

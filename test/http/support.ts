@@ -30,6 +30,17 @@ export async function start<Args extends unknown[]>(
   return started;
 }
 
+/** Starts `server` on a memory store, with handlers and a logger that record what they get, and with these changes. */
+export async function startRecording<Args extends unknown[]>(
+  server: { readonly start: (options: TransferCallbackOptions, ...args: Args) => Promise<Started> },
+  changes: Partial<TransferCallbackOptions> = {},
+  ...args: Args
+) {
+  const { options, handled, logged } = recordingOptions();
+  const given = { ...options, ...changes } as TransferCallbackOptions;
+  return { ...(await start(server, given, ...args)), handled, logged };
+}
+
 /** The key of a foreign service. */
 const publicKey = toPem(keyPairs.ed25519[0]);
 

@@ -11,7 +11,7 @@ import { errorBody, post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 import { later } from '../core/support.js';
-import { json, manyScripts, start } from './support.js';
+import { json, manyScripts, start, startRecording } from './support.js';
 
 type Raw = IncomingMessage & { body?: unknown; rawBody?: unknown };
 
@@ -71,8 +71,7 @@ describe.each(nodeServers)('on $name', (server) => {
   test.each(readers)(
     'a body that was read %s is a fault of the app: 500, and the log names the cause',
     async (_how, reader) => {
-      const { options, handled, logged } = recordingOptions();
-      const { url, passedOn } = await start(server, options, { before: [reader] });
+      const { url, passedOn, handled, logged } = await startRecording(server, {}, { before: [reader] });
       const response = await post(url, transferSucceeded());
       expect([response.status, response.body]).toEqual([500, errorBody(500, 'The callback could not be read.')]);
       expect(handled).toEqual([]);
@@ -110,8 +109,7 @@ describe.each(nodeServers)('on $name', (server) => {
     ['text', leaving((bytes) => bytes.toString())],
     ['bytes, beside the empty body of a parser that has parsed nothing', leaving((bytes) => bytes, {})],
   ])('a body that was left in request.rawBody as %s is read there', async (_what, reader) => {
-    const { options, handled } = recordingOptions();
-    const { url } = await start(server, options, { before: [reader] });
+    const { url, handled } = await startRecording(server, {}, { before: [reader] });
     const callback = manyScripts();
     expect((await post(url, callback)).status).toBe(200);
     expect(handled).toEqual([callback]);

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Program } from '../../../src/cli/program.js';
 import * as check from './check/check.js';
-import { secretVariable } from './check/load-by-name.js';
+import { secretVariable } from '../services/load-by-name.js';
 import * as sandbox from './sandbox.js';
 import * as trigger from './trigger.js';
 

@@ -7,7 +7,7 @@ import { describeInvalid, flag, text, UsageError } from '../../../src/cli/argume
 import { configFile, loadExports } from '../../../src/cli/config-file.js';
 import type { TransferCallbackError } from '../../../src/lib/errors.js';
 import { width, wrap } from '../../../src/cli/terminal.js';
-import { secretVariable } from './check/load-by-name.js';
+import { secretVariable } from '../services/load-by-name.js';
 
 /** Options for the callbacks to an endpoint. */
 export const callbackOptions = {

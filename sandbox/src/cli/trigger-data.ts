@@ -6,7 +6,7 @@ import { parseJson } from '../../../src/lib/text.js';
 import { explainResponse } from '../service/hints.js';
 import { UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
-import type { Definition } from './check/load-service.js';
+import type { Definition } from '../services/load-by-name.js';
 import { describeBody, parsePayload } from './check/payload.js';
 import { toHint, toUrl, type Endpoint } from './endpoint-options.js';
 import { signatureMissing } from './trigger-service.js';

@@ -35,7 +35,7 @@ const timeoutMs = 10_000;
 export async function playDefined(service: Service, play: Play): Promise<void> {
   const { scenario, endpoint, speed, record } = play;
   // Half a form is a form.
-  if (service.isForm && scenario === 'malformed') throw notPlayable(scenario, 'malformed');
+  if (service.traits.isForm && scenario === 'malformed') throw notPlayable(scenario, 'malformed');
   requireSpeed(speed);
   if (service.signer.isMissing(endpoint.callbackHeaders)) throw signatureMissing();
   const isReversed = scenario === 'reversed';
@@ -46,7 +46,7 @@ export async function playDefined(service: Service, play: Play): Promise<void> {
   const url = toUrl(endpoint, externalId);
   const clock = scaledClock(speed);
   const { signal } = new AbortController();
-  const headers = addSignature(endpoint.callbackHeaders, (bytes) => service.sign(bytes));
+  const headers = addSignature(endpoint.callbackHeaders, (bytes) => service.signer.sign(bytes));
   const send = callbackSender({ clock, timeoutMs, headers, contentType: service.contentType, signal, record });
   const ignore = (): void => undefined;
   const common = { transferId, externalId, url, isCleared: () => false, onState: ignore };

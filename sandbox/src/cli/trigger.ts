@@ -4,8 +4,7 @@ import type { SandboxAttempt } from '../service/series.js';
 import { judgeAttempts, requireScenario } from '../service/scenarios.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
-import { requireServiceValue } from './check/load-by-name.js';
-import { loadDefinition, loadService } from './check/load-service.js';
+import { loadDefinition, loadService, requireServiceValue } from './check/load-service.js';
 import { reportOrigin } from './check/report.js';
 import { createTransfer } from './create-transfer.js';
 import { sendFile } from './trigger-data.js';
@@ -124,7 +123,7 @@ export async function run(args: readonly string[]): Promise<number> {
   } else if (passed) {
     print(`${isLess ? paint('yellow', 'Passed, but !') : paint('green', 'Passed.')} ${because}\n`);
   } else {
-    const hint = last === undefined ? '' : toHint(last.response, last.reason, service?.isSigned);
+    const hint = last === undefined ? '' : toHint(last.response, last.reason, service?.signer.canSign);
     print(`${hint}${paint('red', 'Not passed.')} ${because}\n`);
   }
   return passed ? 0 : 1;

@@ -10,10 +10,18 @@ import {
 } from '../attempt/attempt.js';
 import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
 import { addSignature, Signer } from '../attempt/signer.js';
+import { toNameHeaders } from '../services/fresh.js';
+import { loadByName, type Definition } from '../services/load-by-name.js';
+import type { ServiceName } from '../services/named-services.js';
 import { openTarget, type DeliverTarget } from './target.js';
 
 /** Only these members: the type of what a query finds differs between the two packages. */
 type SigningService = Pick<PayoutService, 'readCallback' | 'verify'>;
+
+/** A service that is given, or a definition of this package. */
+interface Signing extends Partial<Omit<Definition, 'service'>> {
+  readonly service: SigningService;
+}
 
 /** Options of `deliver`. */
 export interface DeliverOptions {
@@ -31,10 +39,11 @@ export interface DeliverOptions {
   headers?: AttemptHeaders | undefined;
   /**
    * Another service, made by `defineService`: its verifier signs each attempt, if it can. `headers` of the same name
-   * replace a signature.
+   * replace a signature. The name of a service stands for its definition in this package, which signs with the
+   * environment variable CALLBACK_SECRET, as `transfer-sandbox check` does.
    * @default the documented service, which signs nothing
    */
-  service?: SigningService | undefined;
+  service?: SigningService | ServiceName | undefined;
   /**
    * How often the callback is delivered; the service may do so more than once (service §6.2).
    * @default 1
@@ -103,12 +112,16 @@ export async function deliver(
   wholeNumber('attemptTimeoutMs', timeoutMs, { min: 1, example: 10_000 });
   requireBoolean('concurrent', concurrent);
   requireBoolean('retry', retry);
-  const body = renderBody(callback);
-  const headers = service === undefined ? given : signAs(service, body, given);
-  const contentType = toContentType(callback instanceof URLSearchParams);
   const opened = await openTarget(target);
   try {
     const url = urlAt(path, opened.baseUrl);
+    const definition: Signing | undefined =
+      typeof service === 'string' ? await loadByName(service, url) : service && { service };
+    const isForm = definition?.byName?.named.isForm === true && typeof callback === 'object';
+    const payload = isForm ? new URLSearchParams(callback as Record<string, string>) : callback;
+    const body = renderBody(payload);
+    const headers = definition === undefined ? given : signAs(definition, body, given);
+    const contentType = toContentType(payload instanceof URLSearchParams);
     const attempt = { contentType, headers, timeoutMs, anyCertificate: opened.anyCertificate };
     const send = (): Promise<AttemptResponse[]> => deliverOnce(url, body, attempt, retry);
     const delivered: AttemptResponse[][] = [];
@@ -139,16 +152,17 @@ async function deliverOnce(
 }
 
 /** Returns the headers with the signature of the service. Throws INVALID_ARGUMENT if nothing can make it. */
-function signAs(service: SigningService, body: string, given: AttemptHeaders): AttemptHeaders {
+function signAs({ service, signWith, byName }: Signing, body: string, given: AttemptHeaders): AttemptHeaders {
   if (!hasMethods(service, 'readCallback')) {
     throw invalidArgument('service', 'made by `defineService`', service, 'service: defineService({ read, states })');
   }
-  const signer = new Signer(service.verify, body);
+  const signer = new Signer(service.verify, body, signWith);
   if (signer.isMissing(given)) {
     const expected = 'one whose verifier can sign this callback, or `headers` beside it to be a function that signs';
     throw invalidArgument('service', expected, service, "headers: (body) => ({ 'x-signature': sign(body) })");
   }
-  return addSignature(given, (bytes) => signer.sign(bytes));
+  const names = { event: [], transfer: [], ...byName?.named.names };
+  return addSignature(given, (bytes) => ({ ...toNameHeaders(names, body, ''), ...signer.sign(bytes) }));
 }
 
 function renderBody(callback: unknown): string {

@@ -106,7 +106,7 @@ function toSettings(options: ResolvedSandboxOptions) {
     /** `null` if the sandbox has none, or makes one for each externalId. */
     callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : null,
     hasCallbackUrl: callbackUrl !== undefined,
-    /** Tells a sandbox that was restarted from the one before it, which had the same ids. */
+    /** Differs after a restart, even where the transfers have the same ids as before. */
     run: performance.timeOrigin,
     callbackHeaders: mayShow && typeof callbackHeaders !== 'function' ? callbackHeaders : maskHeaders(callbackHeaders),
     scenarios: transferScenarios,

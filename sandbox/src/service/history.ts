@@ -140,7 +140,8 @@ export class TransferHistory {
   }
 
   /**
-   * What it is found by, in lower case, beside what becomes of it. Made at the first search: most sandboxes see none.
+   * The text in which a search looks, in lower case, without the outcome. Made at the first search: most sandboxes see
+   * none.
    */
   get searchText(): string {
     const { facts, scenario, callbackUrl } = this.#parts;

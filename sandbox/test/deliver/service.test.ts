@@ -1,7 +1,8 @@
 // `service` of `deliver`: the callbacks of another service, in a test of an app.
-import { generateKeyPairSync, sign } from 'node:crypto';
-import express, { urlencoded, type Express } from 'express';
-import { expect, test } from 'vitest';
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import express, { text, urlencoded, type Express } from 'express';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore, transferCallbackRouter, type PayoutService } from 'transfer-callbacks';
 import { defineService, deliver, headerToken, hmacSignature, publicKeySignature, urlToken } from 'transfer-sandbox';
 import { containing } from '../../../test/support/helpers/containing.js';
@@ -109,4 +110,32 @@ test('deliver refuses a service that `defineService` has not made', async () => 
     code: 'INVALID_ARGUMENT',
     message: containing('Expected `service` to be made by `defineService`, got an object.'),
   });
+});
+
+test('a service by its name signs with CALLBACK_SECRET, names its events and writes a form, as check does', async () => {
+  const arrived: { headers: IncomingHttpHeaders; body: string }[] = [];
+  const app = express()
+    .use(text({ type: () => true }))
+    .use(({ headers, body }, response) => {
+      arrived.push({ headers, body: String(body) });
+      response.sendStatus(200);
+    });
+  const event = { event: 'transfer.success', data: { id: 7, reference: 'payout-17' } };
+  await expect(deliver(app, event, { service: 'paystack' })).rejects.toThrow(
+    'the environment variable CALLBACK_SECRET to be the test secret key of paystack that your endpoint has, got nothing.',
+  );
+  vi.stubEnv('CALLBACK_SECRET', secret);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await deliver(app, event, { service: 'paystack' });
+  await deliver(app, event, { service: 'razorpayx', copies: 2 });
+  await deliver(app, { treatment_status: 'VAL' }, { service: 'cinetpay' });
+  const [paystack, razorpayx, copy, cinetpay] = arrived;
+  const right = createHmac('sha512', secret).update(JSON.stringify(event)).digest('hex');
+  expect(paystack?.headers['x-paystack-signature']).toBe(right);
+  expect(razorpayx?.headers['x-razorpay-event-id']).toMatch(/^[\w-]{36}$/);
+  expect(copy?.headers['x-razorpay-event-id']).toBe(razorpayx?.headers['x-razorpay-event-id']);
+  expect([cinetpay?.body, cinetpay?.headers['content-type']]).toEqual([
+    'treatment_status=VAL',
+    'application/x-www-form-urlencoded',
+  ]);
 });

@@ -5,7 +5,7 @@ import { ReconciliationError, reconcileTransfers, type PendingTransfer } from 't
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { emptyReport, final, old, startKnowing, startQueries, transfers, serviceOf } from '../support.js';
+import { emptyReport, final, old, startKnowing, startQueries, transfers, serviceOf, reconcile } from '../support.js';
 
 describe('the signal of a run', () => {
   test('a signal that times out ends it: what is being read stays pending, and a handler that runs finishes', async () => {
@@ -62,11 +62,7 @@ describe('the signal of a run', () => {
     const createdAt = Date.now();
     const young = Array.from({ length: 50_000 }, (_, index) => ({ id: `tr-${index}`, createdAt }));
     const client = serviceOf({ getTransaction: () => Promise.reject(new Error('not asked')) });
-    const report = await reconcileTransfers({
-      receiver: receiverOf({ service: client }),
-      pending: young,
-      signal: controller.signal,
-    });
+    const report = await reconcile(client, { pending: young, signal: controller.signal });
     expect(report.stopped).toBe('aborted');
     expect(report.pending).toBeLessThan(5_000);
   });
@@ -76,7 +72,7 @@ describe('the signal of a run', () => {
     const client = serviceOf({
       getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data }),
     });
-    await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(3), signal });
+    await reconcile(client, { pending: transfers(3), signal });
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
@@ -84,11 +80,7 @@ describe('the signal of a run', () => {
     const { client } = await startKnowing();
     const next = vi.fn(() => ({ done: false as const, value: old('payout-1') }));
     const pending = { [Symbol.iterator]: () => ({ next }) };
-    const report = await reconcileTransfers({
-      receiver: receiverOf({ service: client }),
-      pending,
-      signal: AbortSignal.abort(),
-    });
+    const report = await reconcile(client, { pending, signal: AbortSignal.abort() });
     expect(report).toMatchObject({ ...emptyReport, stopped: 'aborted', queries: 0, cursor: undefined });
     expect(next).not.toHaveBeenCalled();
   });
@@ -96,8 +88,7 @@ describe('the signal of a run', () => {
   test('an abort after everything was read does not count', async () => {
     const { client } = await startQueries(final);
     const controller = new AbortController();
-    const report = await reconcileTransfers({
-      receiver: receiverOf({ service: client }),
+    const report = await reconcile(client, {
       pending: transfers(1),
       signal: controller.signal,
       onProgress: async () => {
@@ -121,7 +112,7 @@ describe('the end of `pending`', () => {
         closed = true;
       }
     }
-    await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: cursor(), limit: 2 });
+    await reconcile(client, { pending: cursor(), limit: 2 });
     expect(closed).toBe(true);
   });
 
@@ -131,7 +122,7 @@ describe('the end of `pending`', () => {
     const next = vi.fn(() => ({ done: items.length === 0, value: items.pop() ?? old('none') }));
     const close = vi.fn(() => ({ done: true as const, value: undefined }));
     const pending = { [Symbol.iterator]: () => ({ next, return: close }) };
-    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending });
+    const report = await reconcile(client, { pending });
     expect(report).toMatchObject({ processed: 2, stopped: undefined });
     expect(next).toHaveBeenCalledTimes(3);
     expect(close).not.toHaveBeenCalled();
@@ -146,7 +137,7 @@ describe('code of yours that throws', () => {
       yield* transfers(5);
       await Promise.reject(cause);
     }
-    const run = reconcileTransfers({ receiver: receiverOf({ service: client }), pending: cursor() });
+    const run = reconcile(client, { pending: cursor() });
     const error = await run.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ReconciliationError);
     expect(error).toMatchObject({
@@ -164,8 +155,7 @@ describe('code of yours that throws', () => {
 
   test('in an asynchronous `onProgress` ends the run and rejects, and nothing is left unhandled', async () => {
     const { client } = await startQueries(final);
-    const run = reconcileTransfers({
-      receiver: receiverOf({ service: client }),
+    const run = reconcile(client, {
       pending: transfers(50),
       concurrency: 1,
       onProgress: async () => {

@@ -3,7 +3,7 @@ import { reconcileTransfer, reconcileTransfers, type Reconciled } from 'transfer
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { final, old, startKnowing, startQueries, transfers, serving, serviceOf } from '../support.js';
+import { final, old, startKnowing, startQueries, transfers, serving, serviceOf, reconcile } from '../support.js';
 import { listen } from '../../support/helpers/listen.js';
 
 /** What is published on the channel during this test. */
@@ -17,8 +17,7 @@ describe('the report of a run', () => {
   test('has a cursor: the last transfer up to which all were read, even if later ones are done', async () => {
     const controller = new AbortController();
     const { client } = await startQueries((id) => (id === 'tr-3' ? () => undefined : final(id)));
-    const report = await reconcileTransfers({
-      receiver: receiverOf({ service: client }),
+    const report = await reconcile(client, {
       pending: transfers(10),
       concurrency: 3,
       signal: controller.signal,
@@ -92,7 +91,7 @@ describe('the report of a run', () => {
       200,
       { ...transferSucceeded({ id }).data, vouchercode: undefined, provider: undefined },
     ]);
-    const { problems } = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(1) });
+    const { problems } = await reconcile(client, { pending: transfers(1) });
     expect(problems).toMatchObject([
       {
         outcome: 'invalid',
@@ -190,8 +189,7 @@ describe('reconcileTransfers', () => {
   test('reports every transfer to onProgress, and keeps no more than 100 problems', async () => {
     const { client } = await startKnowing();
     const told: string[] = [];
-    const counted = await reconcileTransfers({
-      receiver: receiverOf({ service: client }),
+    const counted = await reconcile(client, {
       pending: Array.from({ length: 130 }, (_, index) => old(`payout-${index}`)),
       concurrency: 8,
       onProgress: ({ id, result }, { unknown }) => told.push(`${id} ${result} ${unknown}`),

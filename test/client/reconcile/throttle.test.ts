@@ -4,7 +4,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf, storeWith } from '../../core/support.js';
 import { freePort } from '../../support/servers/port.js';
 import { containing } from '../../support/helpers/containing.js';
-import { final, old, refusal, startQueries, transfers, serving, serviceOf } from '../support.js';
+import { final, old, refusal, startQueries, transfers, serving, serviceOf, reconcile } from '../support.js';
 
 describe('the limits of a run', () => {
   test('`limit` ends it after so many transfers, and all of these are read', async () => {
@@ -22,11 +22,7 @@ describe('the limits of a run', () => {
       return final(id);
     });
     const young = Array.from({ length: 100 }, (_, index) => ({ id: `young-${index}`, createdAt: Date.now() }));
-    const report = await reconcileTransfers({
-      receiver: receiverOf({ service: client }),
-      pending: [...young, ...transfers(6)],
-      queriesPerSecond: 20,
-    });
+    const report = await reconcile(client, { pending: [...young, ...transfers(6)], queriesPerSecond: 20 });
     expect(report).toMatchObject({ processed: 6, pending: 100 });
     expect(report.durationMs).toBeGreaterThanOrEqual(249);
   });
@@ -91,7 +87,7 @@ async function inFakeTime<T>(run: () => Promise<T>): Promise<T> {
 describe('a run, while the service is in trouble,', () => {
   test('ends when the service asks for a pause of over a minute', async () => {
     const { client, received } = await startQueries(() => [503, '', { 'Retry-After': '3600' }]);
-    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(3_000) });
+    const report = await reconcile(client, { pending: transfers(3_000) });
     expect(report.stopped).toBe('unavailable');
     expect(received.length).toBeLessThanOrEqual(4);
   });
@@ -102,9 +98,7 @@ describe('a run, while the service is in trouble,', () => {
       at.push(performance.now());
       return id === 'tr-0' ? [429, '', { 'Retry-After': '60' }] : final(id);
     });
-    const report = await inFakeTime(() =>
-      reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(3), concurrency: 1 }),
-    );
+    const report = await inFakeTime(() => reconcile(client, { pending: transfers(3), concurrency: 1 }));
     expect(report).toMatchObject({ processed: 2, failed: 1, stopped: undefined });
     expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(60_000);
     expect((at[2] ?? 0) - (at[1] ?? 0)).toBeLessThan(5_000);
@@ -134,9 +128,7 @@ describe('a run, while the service is in trouble,', () => {
         return fetch(...request);
       },
     });
-    const report = await inFakeTime(() =>
-      reconcileTransfers({ receiver: receiverOf({ service: client }), pending: transfers(10_000) }),
-    );
+    const report = await inFakeTime(() => reconcile(client, { pending: transfers(10_000) }));
     expect(report.stopped).toBe('unavailable');
     expect(report.failed).toBe(10);
     expect(report.queries).toBeLessThan(14);
@@ -147,7 +139,7 @@ describe('a run, while the service is in trouble,', () => {
   test('ends after 10 refusals in a row, since the key may be revoked; ids that are not sent do not count', async () => {
     const { client, received } = await startQueries(() => refusal(400, 'Key revoked'));
     const pending = transfers(20).flatMap((transfer) => [transfer, old('a/b')]);
-    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending, concurrency: 1 });
+    const report = await reconcile(client, { pending, concurrency: 1 });
     expect(report).toMatchObject({ stopped: 'refused', failed: 19 });
     expect(received).toHaveLength(10);
   });
@@ -160,7 +152,7 @@ describe('a run, while the service is in trouble,', () => {
       return index % 20 === 9 ? final(id) : refusal(400, 'No');
     });
     const pending = [...transfers(120), ...Array.from({ length: 20 }, () => old('a/b'))];
-    const report = await reconcileTransfers({ receiver: receiverOf({ service: client }), pending, concurrency: 1 });
+    const report = await reconcile(client, { pending, concurrency: 1 });
     expect(report).toMatchObject({ stopped: undefined, processed: 4, failed: 112, unknown: 24 });
   });
 
@@ -197,8 +189,7 @@ describe('a run, while the service is in trouble,', () => {
   test('may be ended while it pauses', async () => {
     const { client } = await startQueries(() => [503, '', { 'Retry-After': '50' }]);
     const controller = new AbortController();
-    const report = await reconcileTransfers({
-      receiver: receiverOf({ service: client }),
+    const report = await reconcile(client, {
       pending: transfers(5),
       concurrency: 1,
       signal: controller.signal,

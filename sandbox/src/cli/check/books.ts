@@ -9,7 +9,7 @@ const betweenCountsMs = 200;
 const leastQuietMs = 1_000;
 
 /** A database that --break has paused lets its command hang, or fail. */
-const whileBroken = { timeoutMs: 5_000, stderr: 'ignore' } as const;
+const whileBroken = [5_000, 'ignore'] as const;
 
 /** What is counted. */
 export interface Question {
@@ -67,9 +67,8 @@ export class Books {
 
   /** Resolves with whether a transfer is booked within the time that a booking may take. */
   async awaitBooking(transfer: Transfer): Promise<boolean> {
-    return (
-      typeof (await this.#findBooking(this.usesStatus ? transfer : { ...transfer, status: 'SUCCESS' })) === 'number'
-    );
+    const counted: Transfer = this.usesStatus ? transfer : { ...transfer, status: 'SUCCESS' };
+    return typeof (await this.#findBooking(counted)) === 'number';
   }
 
   /** Resolves with the milliseconds until a transfer was booked, or with the last count if it was not. */
@@ -86,36 +85,37 @@ export class Books {
 
   /** Resolves with whether a transfer is booked now, while the app should not be able to. */
   async isBookedWhileBroken(transfer: Transfer): Promise<boolean> {
-    const count = await this.#count(transfer, whileBroken);
+    const count = await this.#count(transfer, ...whileBroken);
     return typeof count === 'number' && count > 0;
   }
 
   /** Resolves with what was counted of each when nothing more is to come: each counts by its last round. */
-  async settle(all: readonly Question[]): Promise<Count[]> {
+  async settle(all: readonly Question[]): Promise<ReadonlyMap<Question, Count>> {
     const startedAt = performance.now();
     const quietMs = Math.max(leastQuietMs, 2 * this.#lagMs);
     const longestMs = Math.max(this.#settleMs, quietMs + this.#lagMs);
-    const most = all.map(() => 0);
+    const highest = new Map<Question, number>();
     for (;;) {
       const afterMs = performance.now() - startedAt;
-      const counts: Count[] = [];
-      for (const { transfer } of all) counts.push(await this.#count(transfer));
-      counts.forEach((count, index) => {
-        if (typeof count === 'number') most[index] = Math.max(most[index] ?? 0, count);
-      });
-      const isComplete = all.every(({ isExpected }, index) => {
-        return typeof counts[index] === 'number' && (!isExpected || (most[index] ?? 0) > 0);
+      const counts = new Map<Question, Count>();
+      for (const each of all) {
+        const count = await this.#count(each.transfer);
+        counts.set(each, count);
+        if (typeof count === 'number') highest.set(each, Math.max(highest.get(each) ?? 0, count));
+      }
+      const isComplete = all.every((each) => {
+        return typeof counts.get(each) === 'number' && (!each.isExpected || (highest.get(each) ?? 0) > 0);
       });
       if (afterMs >= longestMs || (afterMs >= quietMs && isComplete)) {
-        return counts.map((count, index) => toFinal(count, most[index] ?? 0, all[index]?.most ?? 0));
+        return new Map([...counts].map(([each, last]) => [each, toFinal(last, highest.get(each) ?? 0, each.most)]));
       }
       await pause(betweenCountsMs);
     }
   }
 
   /** `grep -c` ends with 1 where it counts none. */
-  async #count(transfer: Transfer, options?: Parameters<typeof runCommand>[2]): Promise<Count> {
-    const { output } = await runCommand(this.#command, transfer, options);
+  async #count(transfer: Transfer, timeoutMs?: number, stderr?: 'ignore'): Promise<Count> {
+    const { output } = await runCommand(this.#command, transfer, timeoutMs, stderr);
     return /^\d+$/.test(output) ? Number(output) : { printed: output };
   }
 }

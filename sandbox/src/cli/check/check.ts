@@ -5,17 +5,17 @@ import { didYouMean } from '../../../../src/lib/did-you-mean.js';
 import { findEndpoint, missingUrl, requireUrl, type Endpoint } from '../endpoint-options.js';
 import { Books } from './books.js';
 import { Breakage } from './commands.js';
-import { failOnce } from './handler-fails.js';
+import { startDocumented } from './documented.js';
 import { help, options as known } from './help.js';
 import { judgeAll, type Judged } from './judge.js';
-import { requireServiceValue } from './load-by-name.js';
-import { playRow, toUnjudged, type Played } from './play.js';
+import { fileOptions, loadService, requireServiceValue, type LoadedService } from './load-service.js';
+import { playRow, toUnjudged } from './play.js';
+import type { Played } from './played.js';
 import { Progress } from './progress.js';
-import { explainKey, explainRefusal, type Refusal } from './refusal.js';
-import { isWrong, report, reportOrigin, reportPlan } from './report.js';
-import { breaking, findGap, listBookings, rows, type Play, type Row } from './rows.js';
+import { explainRefusal } from './refusal.js';
+import { report, reportOrigin, reportPlan } from './report.js';
+import { findGap, listBookings, rows, withoutStatus, type Play, type Row } from './rows.js';
 import { Stage, type StageOptions } from './stage.js';
-import { startService, type RunningService } from './start-service.js';
 
 export { help };
 
@@ -27,35 +27,37 @@ export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArguments(args, known);
   allowPositionals(positionals, 0, '--to');
   requireFit(values);
-  const { strict: isStrict = false, json: isJson = false } = values;
+  const isJson = values.json === true;
   const endpoint = await findCallbackUrl(values);
-  const { callbackUrl } = endpoint;
-  const service = await startService(values, typeof callbackUrl === 'string' ? callbackUrl : undefined);
-  if (service.origin !== undefined) reportOrigin(service.origin, isJson);
+  const source = await findService(values, endpoint);
+  if (source.origin !== undefined) reportOrigin(source.origin, isJson);
   const progress = new Progress();
-  const options = toStageOptions(values, service.service, progress);
-  const stage = await Stage.open(service.service, endpoint, options);
+  const options = toStageOptions(values, source.service.traits.patienceMs, progress);
+  const stage = await Stage.open(source.service, endpoint, options);
   const books = values.count === undefined ? undefined : new Books(values.count, options.settleMs);
   const stopListing = listOnSignal(stage, progress);
   try {
-    const { judged, refusal, isMended } = await playAll({ stage, books, values, service, progress });
+    const { judged, refusal } = await playAll({ stage, books, values, source, progress });
     progress.end();
-    const keyRefusal = service.findKeyRefusal();
-    const advice = keyRefusal === undefined ? undefined : explainKey(keyRefusal, String(service.url));
-    report(judged, { isStrict, isJson, refusal, advice, unseen: findUnseen(values, books, judged) });
-    if (judged.some((row) => isWrong(row, isStrict))) return 1;
-    return refusal !== undefined || !isMended || judged.some(({ isOpen }) => isOpen) ? 2 : 0;
+    report(judged, { isJson, refusal, advice: source.adviseKey?.(), unseen: findUnseen(values, books, judged) });
+    if (judged.some(({ verdict }) => verdict === 'wrong')) return 1;
+    return options.breakage?.isMended === false || judged.some(({ isOpen }) => isOpen) ? 2 : 0;
   } finally {
     stopListing();
     progress.end();
-    await service.close();
+    await source.close?.();
   }
 }
 
 /** Throws UsageError for values that do not fit. */
-function requireFit({ forged, method, skip = [], ...values }: Values): void {
+function requireFit({ forged, method, skip = [], service, port, ...values }: Values): void {
   if ((values.break === undefined) !== (values.mend === undefined)) {
     throw new UsageError('Expected --break and --mend, or neither.');
+  }
+  const given = fileOptions.find((name) => values[name] !== undefined);
+  if (service === undefined && given !== undefined) throw new UsageError(`Expected --service beside --${given}.`);
+  if (service !== undefined && port !== undefined) {
+    throw new UsageError('Expected --port or --service, not both: no query of it is answered.');
   }
   if (forged !== undefined) requireUrl('--forged', forged, values['allow-other-hosts'] === true);
   if (method !== undefined && !['POST', 'PUT'].includes(method)) {
@@ -84,24 +86,33 @@ async function findCallbackUrl(values: Values): Promise<Endpoint> {
   throw new UsageError(missingUrl);
 }
 
-function toStageOptions(values: Values, { traits }: RunningService['service'], progress: Progress): StageOptions {
+/** A service, which can be asked if it is the documented one. */
+type Source = LoadedService & Partial<Awaited<ReturnType<typeof startDocumented>>>;
+
+/** Starts the documented service, or loads another one. Throws UsageError. */
+async function findService({ service, port, ...files }: Values, { callbackUrl }: Endpoint): Promise<Source> {
+  if (service === undefined) return startDocumented(toNumber('--port', port));
+  return loadService({ ...files, service }, typeof callbackUrl === 'string' ? callbackUrl : undefined);
+}
+
+function toStageOptions(values: Values, usualMs = 30_000, progress: Progress): StageOptions {
   const { prepare, forged: forgedUrl, method, 'real-time': isRealTime = false } = values;
   const settleMs = toMs('--settle', values.settle, { usual: 10, least: 0 });
-  const usual = (traits.patienceMs ?? 30_000) / 1_000;
-  const patienceMs = toMs('--patience', values.patience, { usual, least: 0.1 });
+  const patienceMs = toMs('--patience', values.patience, { usual: usualMs / 1_000, least: 0.1 });
+  const breakage = values.break && values.mend ? new Breakage(values.break, values.mend) : undefined;
   const say = progress.say.bind(progress);
-  return { prepare, forgedUrl, method, isRealTime, patienceMs, settleMs, say };
+  return { prepare, forgedUrl, method, isRealTime, patienceMs, settleMs, breakage, say };
 }
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Prints what may be booked when a signal ends the check. Returns what undoes that. */
-function listOnSignal({ ids }: Stage, progress: Progress): () => void {
+function listOnSignal({ ids, options: { breakage } }: Stage, progress: Progress): () => void {
   const list = (): void => {
     progress.end();
     process.stderr.write(`Ended. These payouts may be booked: ${ids.join(' ') || 'none'}\n`);
-    // `Breakage` ends the process when its command has ended.
-    if (process.listenerCount('SIGHUP') < 2) process.exit(2);
+    if (breakage === undefined) process.exit(2);
+    else void breakage.idle().then(() => process.exit(2));
   };
   for (const signal of signals) process.on(signal, list);
   return () => {
@@ -113,15 +124,8 @@ interface Parts {
   readonly stage: Stage;
   readonly books: Books | undefined;
   readonly values: Values;
-  readonly service: RunningService;
+  readonly source: Source;
   readonly progress: Progress;
-}
-
-interface Outcome {
-  readonly judged: readonly Judged[];
-  /** Why nothing could be seen, if the endpoint acknowledges nothing. */
-  readonly refusal?: Refusal;
-  readonly isMended: boolean;
 }
 
 /** A row, with what is played, or why nothing is. */
@@ -131,83 +135,69 @@ interface Planned {
   readonly gap: string | undefined;
 }
 
-function planAll({ stage, values }: Parts): Planned[] {
-  const { skip = [] } = values;
+function planAll({ stage, values: { skip = [] } }: Parts): Planned[] {
   const all = rows.map((row): Planned => {
     const plays = row.toPlays(stage);
     const gap = skip.includes(row.name) ? 'It was skipped.' : findGap(row, plays, stage.gaps);
     return { row, plays: gap === undefined ? plays : [], gap };
   });
-  // What its document excludes would only make the table longer.
-  const { isDocumented } = stage.service.traits;
-  return isDocumented === true ? all.filter(({ row, gap }) => gap === undefined || skip.includes(row.name)) : all;
+  return all.filter(({ gap }) => gap !== '');
 }
 
-/** Plays every case. The one that breaks the app is the last, so that what follows from it disturbs no other. */
-async function playAll(parts: Parts): Promise<Outcome> {
+/** Plays every case. Nothing is seen if nothing of the first one is acknowledged. */
+async function playAll(parts: Parts): Promise<{ readonly judged: Judged[]; readonly refusal: string | undefined }> {
   const { stage, books, values, progress } = parts;
   const planned = planAll(parts);
   reportPlan(listBookings(planned.flatMap(({ plays }) => plays)), values.json === true);
-  progress.expect(planned.length + (values.break === undefined ? 0 : 1));
-  await books?.requireEmpty(stage.service.announce('SUCCESS', stage.service.toFreshIds('check')));
+  await books?.requireEmpty(stage.service.invent('success'));
+  let refusal: string | undefined;
   const played: Played[] = [];
   for (const { row, plays, gap } of planned) {
-    const isOver = played.some(({ beside }) => beside.isOver === true);
-    if (gap !== undefined || isOver) {
-      played.push({ row, plays: [], beside: { unseen: gap ?? 'Your app had ended before.' } });
+    const unseen = gap ?? (stage.isOver ? 'Your app had ended before.' : refusal && '');
+    if (unseen !== undefined) {
+      played.push({ row, plays: [], findings: [['unseen', unseen]] });
       continue;
     }
-    progress.begin(row.name);
-    const own = await playRow(stage, row, plays, books);
+    progress.begin(row.name, played.length + 1, planned.length);
+    const counted = books?.usesStatus === false ? plays.map(withoutStatus) : plays;
+    const own = await playRow(stage, row, counted, books);
     if (played.length > 0) {
-      played.push({ ...own, beside: { ...own.beside, ...(await stage.findDamage()) } });
+      played.push({ ...own, findings: [...own.findings, ...(await stage.findDamage())] });
       continue;
     }
-    const refusal = findRefusal(parts, own);
-    if (refusal !== undefined) return refuse(parts, own, planned, refusal);
-    played.push({ ...own, beside: { ...own.beside, note: await awaitFirst(own, books) } });
+    refusal = findRefusal(parts, own);
+    played.push(refusal === undefined ? await awaitFirst(own, books) : toRefused(stage, own, refusal));
   }
-  const { last, isMended } = played.some(({ beside }) => beside.isOver === true) ? notBroken : await playBroken(parts);
-  return { judged: await judgeAll(stage, [...played, ...last], books), isMended };
+  const judged = await judgeAll(stage, played, refusal === undefined ? books : undefined);
+  // Under --strict what no document demands is wrong.
+  const toStrict = (each: Judged): Judged => (each.verdict === 'less strict' ? { ...each, verdict: 'wrong' } : each);
+  return { judged: values.strict === true ? judged.map(toStrict) : judged, refusal };
 }
 
-const notBroken = { last: [], isMended: true } as const;
-
-/** Nothing was acknowledged: no row shows anything, unless the documents of the service say how long it waits. */
-async function refuse({ stage }: Parts, own: Played, planned: readonly Planned[], refusal: Refusal): Promise<Outcome> {
+/** Explains the first row, and does not judge it, unless the documents of the service say how long it waits. */
+function toRefused({ service }: Stage, own: Played, advice: string): Played {
   const last = own.plays.at(-1)?.sent.at(-1)?.responses.at(-1);
-  const isLate = last !== undefined && isSilent(last) && stage.service.traits.patienceMs !== undefined;
-  const beside = isLate ? { wrong: `The service waits no longer. ${refusal.advice}` } : { open: refusal.advice };
-  const others = [...planned.slice(1).map(({ row }) => row), breaking];
-  // It is explained, and not judged.
+  const isLate = last !== undefined && isSilent(last) && service.traits.patienceMs !== undefined;
   const plays = own.plays.map((play) => ({ ...play, sent: play.sent.map(toUnjudged) }));
-  const all = [{ ...own, plays, beside }, ...others.map((row): Played => ({ row, plays: [], beside: { unseen: '' } }))];
-  return { judged: await judgeAll(stage, all, undefined), refusal, isMended: true };
+  const because = isLate ? (['wrong', `The service waits no longer. ${advice}`] as const) : (['open', advice] as const);
+  return { ...own, plays, findings: [because] };
 }
 
 /** Returns why nothing can be seen after the first callback; `undefined` if it was acknowledged. */
-function findRefusal({ stage, values, service }: Parts, { plays }: Played): Refusal | undefined {
+function findRefusal({ stage, values, source }: Parts, { plays }: Played): string | undefined {
   const responses = plays.flatMap(({ sent }) => sent.flatMap((each) => each.responses));
   const last = responses.at(-1);
   if (last === undefined || responses.some(isAcknowledgement)) return undefined;
   const { port, prepare } = values;
-  const [keyRefusal, serviceUrl] = [service.findKeyRefusal(), service.url];
-  const { isSigned } = stage.service;
-  return explainRefusal(last, { port, prepare, keyRefusal, serviceUrl, isSigned });
+  const isSigned = stage.service.signer.canSign;
+  return source.adviseKey?.() ?? explainRefusal(last, { port, prepare, serviceUrl: source.url, isSigned });
 }
 
-/** Waits for the first booking. Resolves with a note if it was missing when it was acknowledged. */
-async function awaitFirst({ plays: [first] }: Played, books: Books | undefined): Promise<string | undefined> {
-  return first === undefined || (await books?.awaitFirst(first.transfer)) !== false ? undefined : bookedLater;
-}
-
-async function playBroken({ stage, books, values, progress }: Parts) {
-  if (values.break === undefined || values.mend === undefined) return notBroken;
-  progress.begin(breaking.name);
-  stage.beginRow();
-  const breakage = new Breakage({ break: values.break, mend: values.mend });
-  const { played, isMended } = await failOnce(stage, breakage, books);
-  return { last: [played], isMended };
+/** Waits for the first booking, and notes if it was missing when it was acknowledged. */
+async function awaitFirst(own: Played, books: Books | undefined): Promise<Played> {
+  const [first] = own.plays;
+  if (first === undefined || (await books?.awaitFirst(first.transfer)) !== false) return own;
+  return { ...own, findings: [['note', bookedLater]] };
 }
 
 const bookedLater =

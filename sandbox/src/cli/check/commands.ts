@@ -25,18 +25,12 @@ function settingsFor({ externalId, status, id, amount, currency, body }: Transfe
   return { shell: true, timeout, env: { ...process.env, ...named } } as const;
 }
 
-interface RunOptions {
-  /** @default 60_000 */
-  readonly timeoutMs?: number;
-  /** Whether its errors are shown. */
-  readonly stderr?: 'inherit' | 'ignore';
-}
-
-/** Resolves with what a command of the user printed, and whether it ended with 0 in time. Its errors are shown. */
+/** Resolves with what a command of the user printed, and whether it ended with 0 in time. */
 export function runCommand(
   command: string,
   transfer: Transfer,
-  { timeoutMs, stderr = 'inherit' }: RunOptions = {},
+  timeoutMs = longestMs,
+  stderr: 'inherit' | 'ignore' = 'inherit',
 ): Promise<{ isDone: boolean; output: string }> {
   return new Promise((resolve) => {
     const child = spawn(command, { ...settingsFor(transfer, timeoutMs), stdio: ['ignore', 'pipe', stderr] });
@@ -58,32 +52,38 @@ export function runCommand(
 
 /** Keeps the app from booking, and fixes it again, whatever ends this process. */
 export class Breakage {
-  readonly #commands: { readonly break: string; readonly mend: string };
+  readonly #break: string;
+  readonly #mend: string;
   #running: Promise<unknown> = Promise.resolve();
   #broken: Transfer | undefined;
 
-  constructor(commands: { readonly break: string; readonly mend: string }) {
-    this.#commands = commands;
+  constructor(breakCommand: string, mendCommand: string) {
+    this.#break = breakCommand;
+    this.#mend = mendCommand;
     process.on('exit', () => {
       this.#mendAtExit();
     });
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      // A --break that is still under way would undo the --mend at exit.
-      process.on(signal, () => void this.#running.then(() => process.exit(2)));
-    }
+  }
+
+  get isMended(): boolean {
+    return this.#broken === undefined;
+  }
+
+  /** Resolves when no command runs: a --break that is still under way would undo the --mend at exit. */
+  async idle(): Promise<void> {
+    await this.#running;
   }
 
   /** Resolves with whether the command ended with 0. If it did not, it may have broken something nevertheless. */
   break(transfer: Transfer): Promise<boolean> {
     this.#broken = transfer;
-    return this.#run(this.#commands.break, transfer);
+    return this.#run(this.#break, transfer);
   }
 
   /** Resolves with whether the command ended with 0. */
   async mend(transfer: Transfer): Promise<boolean> {
-    const isMended = await this.#run(this.#commands.mend, transfer);
-    if (isMended) this.#broken = undefined;
-    return isMended;
+    if (await this.#run(this.#mend, transfer)) this.#broken = undefined;
+    return this.isMended;
   }
 
   async #run(command: string, transfer: Transfer): Promise<boolean> {
@@ -94,10 +94,7 @@ export class Breakage {
 
   #mendAtExit(): void {
     if (this.#broken === undefined) return;
-    const { status } = spawnSync(this.#commands.mend, {
-      ...settingsFor(this.#broken),
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    const { status } = spawnSync(this.#mend, { ...settingsFor(this.#broken), stdio: ['ignore', 'ignore', 'inherit'] });
     if (status === 0) return;
     process.stderr.write('transfer-sandbox: --mend failed. What --break has broken may still be broken.\n');
     process.exitCode = 2;

@@ -2,13 +2,14 @@ import { flag, text } from '../../../../src/cli/arguments.js';
 import { configFile } from '../../../../src/cli/config-file.js';
 import { wrap } from '../../../../src/cli/terminal.js';
 import { callbackHelp, callbackOptions } from '../endpoint-options.js';
-import { namedServices } from './named-services.js';
-import { breaking, rows } from './rows.js';
+import { kinds } from './load-service.js';
+import { namedServices } from '../../services/named-services.js';
+import { rows } from './rows.js';
 
 /** From column 29 to column 80. */
 const list = (words: string): string => wrap(words, 51).join(`\n${' '.repeat(29)}`);
 const listed = list(`not seen live: ${Object.keys(namedServices).join(', ')}`);
-const rowNames = list([...rows, breaking].map(({ name }) => name).join(', '));
+const rowNames = list(rows.map(({ name }) => name).join(', '));
 
 export const help = `Usage: transfer-sandbox check [--to URL] [options]
 
@@ -79,10 +80,7 @@ environment. In cmd.exe write %ID% and double quotes, in a batch file
                              it cannot tell a refund from a payment
   --prepare COMMAND          Creates its payout, where your app must know it. It
                              runs after the service has created the transfer,
-                             and before the callback. The service knows no
-                             transfer of a forged callback, or of a body that is
-                             not documented: the variables are those of the body
-                             without its fault
+                             and before the callback
   --break COMMAND            Keeps your app from booking, so that it must not
                              acknowledge: 'docker pause database'
   --mend COMMAND             Undoes that, also after Ctrl+C
@@ -90,27 +88,13 @@ environment. In cmd.exe write %ID% and double quotes, in a batch file
 
 const several = { type: 'string', multiple: true } as const;
 
+const each = <Name extends string, Option>(option: Option, ...names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, option])) as Record<Name, Option>;
+
 export const options = {
   ...callbackOptions,
-  to: text,
-  method: text,
-  service: text,
-  success: text,
-  failed: text,
-  reversed: text,
-  pending: text,
-  'event-id': several,
-  'transfer-id': several,
-  port: text,
-  forged: text,
-  skip: several,
-  settle: text,
-  patience: text,
-  count: text,
-  prepare: text,
-  break: text,
-  mend: text,
-  strict: flag,
-  'real-time': flag,
-  json: flag,
+  ...each(text, 'to', 'method', 'service', ...kinds, 'port', 'forged', 'settle', 'patience'),
+  ...each(text, 'count', 'prepare', 'break', 'mend'),
+  ...each(several, 'event-id', 'transfer-id', 'skip'),
+  ...each(flag, 'strict', 'real-time', 'json'),
 };

@@ -3,28 +3,35 @@ import { UsageError } from '../../../../src/cli/arguments.js';
 import { loadExports } from '../../../../src/cli/config-file.js';
 import { messageOf } from '../../../../src/cli/terminal.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
-import type { SignWith } from '../../attempt/signer.js';
 import { lendPackage } from './lend-package.js';
-import { adviseVariable, isName, loadByName, secretVariable, type LoadedByName } from './load-by-name.js';
+import {
+  expectedService,
+  isAboutSecret,
+  isName,
+  loadByName,
+  secretVariable,
+  type Definition,
+} from '../../services/load-by-name.js';
+import type { Names } from '../../services/named-services.js';
 import { parsePayload, type Payload } from './payload.js';
-import { Sample, type Names } from './sample.js';
-import { Service, type Samples } from './service.js';
+import { Sample } from './sample.js';
+import { Service, type Samples, type Traits } from './service.js';
+
+const statuses = { success: 'SUCCESS', failed: 'FAILED', reversed: 'REVERSED', pending: 'PENDING' } as const;
+/** The samples of a service. */
+export const kinds = Object.keys(statuses) as (keyof typeof statuses)[];
+
+/** The options of a service that is not named. */
+export const fileOptions = [...kinds, 'event-id', 'transfer-id'] as const;
 
 /** The files of a service: its definition, and a sample of each callback. */
-export interface ServiceFiles {
+export interface ServiceFiles extends Partial<Readonly<Record<keyof typeof statuses, string | undefined>>> {
   /** A file, or the name of a definition in this package, which has samples. */
   readonly service: string;
-  readonly success?: string | undefined;
-  readonly failed?: string | undefined;
-  readonly reversed?: string | undefined;
-  readonly pending?: string | undefined;
   /** Paths of the values that are fresh with each event, and with each transfer. */
   readonly 'event-id'?: readonly string[] | undefined;
   readonly 'transfer-id'?: readonly string[] | undefined;
 }
-
-/** The options that a service needs which is not named. */
-export const fileOptions = ['success', 'failed', 'reversed', 'pending', 'event-id', 'transfer-id'] as const;
 
 /** A definition in this package, and where it comes from. */
 export interface Origin {
@@ -39,72 +46,67 @@ export interface LoadedService {
   readonly origin?: Origin;
 }
 
-/** A sample, and the option and the file that it comes from. */
-interface GivenSample extends Payload {
-  readonly option: string;
-  readonly file: string;
-  readonly status: keyof Samples;
-}
-
-/** A definition, and what its verifiers sign with. */
-export interface Definition {
-  readonly service: PayoutService;
-  readonly signWith: SignWith;
-  /** Set for a definition in this package. */
-  readonly byName?: LoadedByName;
+/** Throws UsageError, with all names, if `--service` is the last argument or before another option. */
+export function requireServiceValue(args: readonly string[]): void {
+  const at = args.indexOf('--service');
+  if (at >= 0 && (args[at + 1] ?? '-').startsWith('-')) throw new UsageError(expectedService);
 }
 
 /** Loads a definition and its samples. `url` is the callback endpoint. Throws UsageError, and INVALID_ARGUMENT. */
 export async function loadService(files: ServiceFiles, url: string | undefined): Promise<LoadedService> {
-  if (!isName(files.service)) requireSamples(files, files.success === undefined);
-  const definition = await loadDefinition(files.service, url);
-  return definition.byName === undefined
-    ? withFiles(definition, files)
-    : withOwnSamples(definition.byName, definition, files);
+  const name = files.service;
+  if (!isName(name)) requireSamples(files.success);
+  const { service, signWith, byName } = await loadDefinition(name, url);
+  if (byName === undefined) {
+    if (service.meanings.has('FAILED')) requireSamples(files.failed);
+    const names = { event: files['event-id'] ?? [], transfer: files['transfer-id'] ?? [] };
+    const { samples, isForm } = readSamples(files, service, names);
+    requireNames(names, Object.values(samples));
+    return { service: new Service(service, samples, { isForm, signWith, names, isOwn: true }) };
+  }
+  // Some of its documents show no sample of a state that is not final.
+  const wrong = fileOptions.find((option) => option !== 'pending' && files[option] !== undefined);
+  if (wrong !== undefined) {
+    throw new UsageError(`Expected --service to be a file beside --${wrong}: ${name} has its own samples.`);
+  }
+  const { named, payloads } = byName;
+  const { source, readOn, ignored } = payloads;
+  const names = { event: [], transfer: [], ...named.names };
+  const { samples } = readSamples(files, service, names, payloads);
+  const traits: Traits = { isForm: false, ...named, signWith, names, ignored };
+  return { service: new Service(service, samples, traits), origin: { service: name, source, readOn } };
 }
 
 /** Loads a definition out of a file, or by its name. Throws UsageError. */
 export async function loadDefinition(given: string, url: string | undefined): Promise<Definition> {
-  const secret = process.env[secretVariable];
-  if (!isName(given)) return { service: await importDefinition(given), signWith: { secret } };
-  const byName = await loadByName(given, url);
-  return { service: byName.service, signWith: { secret, toOptions: byName.named.toSignOptions }, byName };
+  if (isName(given)) return loadByName(given, url);
+  return { service: await importDefinition(given), signWith: { secret: process.env[secretVariable] } };
 }
 
-function withFiles({ service, signWith }: Definition, files: ServiceFiles): LoadedService {
-  requireSamples(files, service.meanings.has('FAILED'));
-  const names: Names = { event: files['event-id'] ?? [], transfer: files['transfer-id'] ?? [] };
-  const given = kinds.flatMap((kind) => {
-    const file = files[kind];
-    return file === undefined ? [] : [readSample(`--${kind}`, file, statuses[kind])];
-  });
-  refuseSwapped(service, given);
-  const samples = toSamples(given, service, names);
-  requireNames(names, Object.values(samples));
-  const isForm = given.some((sample) => sample.isForm);
-  const whyNoReversal = 'The definition has no REVERSED.';
-  return { service: new Service(service, samples, { isForm, signWith, names, whyNoReversal, isOwn: true }) };
-}
-
-const statuses = { success: 'SUCCESS', failed: 'FAILED', reversed: 'REVERSED', pending: 'PENDING' } as const;
-const kinds = Object.keys(statuses) as (keyof typeof statuses)[];
-
-function toSamples(given: readonly GivenSample[], service: PayoutService, names: Names): Samples {
-  const all = given.map(({ file, value, status }): [string, Sample] => [
-    status,
-    new Sample(file, value, { service, status, names }),
-  ]);
-  return Object.fromEntries(all) as unknown as Samples;
-}
-
-/** Throws UsageError unless there is a sample of each outcome. */
-function requireSamples({ success, failed }: Pick<ServiceFiles, 'success' | 'failed'>, isFailing: boolean): void {
-  if (success !== undefined && (!isFailing || failed !== undefined)) return;
+function requireSamples(file: string | undefined): void {
+  if (file !== undefined) return;
   throw new UsageError(
-    isFailing
-      ? 'Expected --success and --failed beside --service, such as --success paid.json --failed failed.json: a sample of each.'
-      : 'Expected --success beside --service, such as --success paid.json: a sample.',
+    'Expected --success and --failed beside --service, such as --success paid.json --failed failed.json: a sample of ' +
+      'each. Without a state that is FAILED, --success is enough.',
   );
+}
+
+/** Returns the samples in the files, else `payloads` of the package. */
+function readSamples(
+  files: ServiceFiles,
+  service: PayoutService,
+  names: Names,
+  payloads: Partial<Record<keyof typeof statuses, unknown>> = {},
+): { readonly samples: Samples; readonly isForm: boolean } {
+  const all = kinds.flatMap((kind) => {
+    const [file, value, status] = [files[kind], payloads[kind], statuses[kind]];
+    if (file === undefined && value === undefined) return [];
+    const payload = file === undefined ? { value, isForm: false } : readSample(`--${kind}`, file);
+    const sample = new Sample(file ?? `the sample of ${files.service}`, payload.value, { service, status, names });
+    return [{ status, sample, ...payload }];
+  });
+  const samples: Partial<Samples> = Object.fromEntries(all.map(({ status, sample }) => [status, sample]));
+  return { samples: samples as Samples, isForm: all.some(({ isForm }) => isForm) };
 }
 
 /** Throws UsageError if a name is in no sample. */
@@ -116,58 +118,6 @@ function requireNames({ event, transfer }: Names, samples: readonly (Sample | un
   const option = event.includes(unknown) ? '--event-id' : '--transfer-id';
   throw new UsageError(
     `Expected ${option} to be the path of a value in the samples, such as data.id, or header:NAME, got ${unknown}.`,
-  );
-}
-
-function withOwnSamples(
-  { named, payloads }: LoadedByName,
-  { service, signWith }: Definition,
-  files: ServiceFiles,
-): LoadedService {
-  const { service: name, pending } = files;
-  // Some of its documents show no sample of a state that is not final.
-  const wrong = fileOptions.find((option) => option !== 'pending' && files[option] !== undefined);
-  if (wrong !== undefined) {
-    throw new UsageError(`Expected --service to be a file beside --${wrong}: ${name} has its own samples.`);
-  }
-  const { names: own, isForm = false, ...traits } = named;
-  const names: Names = { event: [], transfer: [], ...own };
-  const given = kinds.flatMap((kind): GivenSample[] => {
-    const [value, status] = [payloads[kind], statuses[kind]];
-    if (kind === 'pending' && pending !== undefined) return [readSample('--pending', pending, status)];
-    return value === undefined ? [] : [{ option: kind, file: `the sample of ${name}`, status, value, isForm }];
-  });
-  const { source, readOn, ignored } = payloads;
-  const whyNoReversal = 'No document that was read shows a reversal.';
-  return {
-    service: new Service(service, toSamples(given, service, names), {
-      ...traits,
-      isForm,
-      signWith,
-      names,
-      ignored,
-      whyNoReversal,
-    }),
-    origin: { service: name, source, readOn },
-  };
-}
-
-/** Throws UsageError if the samples would be right under each other's options. */
-function refuseSwapped({ readCallback }: PayoutService, samples: readonly GivenSample[]): void {
-  const all = samples.map((sample) => {
-    const reading = readCallback(sample.value);
-    const found =
-      reading.kind === 'callback' ? reading.fields.status : reading.kind === 'pending' ? 'PENDING' : undefined;
-    return { ...sample, found };
-  });
-  const wrong = all.find(({ status, found }) => found !== status);
-  if (wrong === undefined || !all.every(({ status }) => all.some(({ found }) => found === status))) return;
-  const swapped = all.map(
-    ({ option, status }) => `${option} ${String(all.find(({ found }) => found === status)?.file)}`,
-  );
-  throw new UsageError(
-    `Expected ${wrong.option} to be a callback that is ${wrong.status}, got one that is ${String(wrong.found)}. ` +
-      `Swap them: ${swapped.join(' ')}.`,
   );
 }
 
@@ -184,14 +134,23 @@ async function importDefinition(file: string): Promise<PayoutService> {
   );
 }
 
+/** Shows how to set the variable, if a definition in a file has no secret that it can use. */
+function adviseVariable(error: unknown): unknown {
+  const { message, cause } = error as Error;
+  if (!isAboutSecret(cause ?? {})) return error;
+  return new UsageError(
+    `${message} Write ${secretVariable}=… before the command if that is the variable which it reads.`,
+  );
+}
+
 function isDefinition(value: unknown): value is PayoutService {
   return typeof (value as Partial<PayoutService> | null | undefined)?.readCallback === 'function';
 }
 
 /** Reads a sample, which is JSON or a form. Throws UsageError. */
-function readSample(option: string, file: string, status: GivenSample['status']): GivenSample {
+function readSample(option: string, file: string): Payload {
   const payload = parsePayload(readText(option, file));
-  if (typeof payload?.value === 'object' && payload.value !== null) return { option, file, status, ...payload };
+  if (typeof payload?.value === 'object' && payload.value !== null) return payload;
   throw new UsageError(`Expected ${option} to name a file with the JSON, or the form, of a callback.`);
 }
 

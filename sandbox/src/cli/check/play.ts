@@ -1,34 +1,11 @@
-import { isAcknowledgement, type AttemptResponse } from '../../attempt/attempt.js';
+import { isAcknowledgement } from '../../attempt/attempt.js';
 import { firstRetryMs } from '../../../../src/core/service.js';
 import type { Books } from './books.js';
+import { sendBroken } from './broken.js';
 import type { Transfer } from './commands.js';
-import type { Findings } from './findings.js';
+import type { Played, PlayedPlay, Sent } from './played.js';
 import { outcomeOf, type Play, type Row, type Step } from './rows.js';
 import type { Stage } from './stage.js';
-
-/** A step, and the responses to it. */
-export interface Sent {
-  readonly step: Step;
-  readonly responses: readonly AttemptResponse[];
-  /** Whether a copy was still refused when there was no reason left. */
-  readonly isFinal?: boolean;
-}
-
-/** What was sent of a transfer, and why the rest was not. */
-export interface PlayedPlay {
-  readonly play: Play;
-  readonly transfer: Transfer;
-  readonly sent: readonly Sent[];
-  readonly unseen?: string | undefined;
-}
-
-/** A row that was played, and is not judged yet. */
-export interface Played {
-  readonly row: Row;
-  readonly plays: readonly PlayedPlay[];
-  /** What is known beside the responses and the bookings, and whether the app has ended. */
-  readonly beside: Findings & { readonly isOver?: true };
-}
 
 const attemptsTogether = 10;
 const needsFirst = 'The callback before it was not acknowledged, so that nothing could follow it.';
@@ -43,11 +20,10 @@ export async function playRow(
   stage.beginRow();
   const played: PlayedPlay[] = [];
   for (const play of plays) {
-    if (stage.silence !== undefined) break;
+    if (stage.silence !== undefined) return { row, plays: played, findings: [['unseen', stage.silence]] };
     played.push(await playOne(stage, row, play, books));
   }
-  const unseen = played.length < plays.length ? stage.silence : undefined;
-  return { row, plays: played, beside: { unseen } };
+  return { row, plays: played, findings: [] };
 }
 
 async function playOne(stage: Stage, { name }: Row, play: Play, books: Books | undefined): Promise<PlayedPlay> {
@@ -55,14 +31,15 @@ async function playOne(stage: Stage, { name }: Row, play: Play, books: Books | u
   const event = first === undefined || first.event === 'made' ? 'success' : first.event;
   const isForged = stage.forgeries.some((each) => each === first?.fault) && play.send.length === 1;
   const isKnown = !isForged && event !== 'unknown' && event !== 'foreign';
-  const transfer = play.transfer ?? (await stage.service.create(name, event, isKnown));
+  const { service } = stage;
+  const transfer = play.transfer ?? (isKnown ? await service.create(name, event) : service.invent(name, event));
   await stage.prepare(transfer);
   // A copy has the bytes of the first one: a service names its event once.
-  const bodies = new Map<Step['event'], string>([[first?.event ?? 'made', transfer.body]]);
+  const bodies = new Map([[first?.event, transfer.body]]);
   const sent: Sent[] = [];
   for (const [index, step] of play.send.entries()) {
     const body =
-      bodies.get(step.event) ?? (step.event === 'made' ? transfer.body : stage.service.toBody(step.event, transfer));
+      bodies.get(step.event) ?? (step.event === 'made' ? transfer.body : service.toBody(step.event, transfer));
     bodies.set(step.event, body);
     const each = await sendStep(stage, { ...transfer, body }, step, books);
     const next = play.send[index + 1];
@@ -80,23 +57,16 @@ async function playOne(stage: Stage, { name }: Row, play: Play, books: Books | u
 export const toUnjudged = (sent: Sent): Sent => ({ ...sent, step: { ...sent.step, refused: 'right' } });
 
 async function sendStep(stage: Stage, transfer: Transfer, step: Step, books: Books | undefined): Promise<Sent> {
-  switch (step.as) {
-    case 'once':
-      return { step, responses: [await stage.send(transfer, step.fault)] };
-    case 'burst':
-      return { step, responses: await stage.sendTogether(transfer, attemptsTogether) };
-    case 'copy': {
-      await stage.wait(firstRetryMs);
-      const copy = await stage.send(transfer);
-      if (!('status' in copy) || ![409, 423].includes(copy.status) || step.refused !== undefined) {
-        return { step, responses: [copy] };
-      }
-      // A handler may still run. When it has booked, nothing but the end of a lease is to come.
-      const isBooked = await books?.awaitBooking({ ...transfer, status: outcomeOf[step.event] ?? 'SUCCESS' });
-      return { step, responses: [copy, await stage.insist(transfer)], isFinal: isBooked !== false };
-    }
-    case undefined:
-    default:
-      return { step, responses: await stage.announce(transfer, step.fault) };
-  }
+  if (step.fault === 'broken') return sendBroken(stage, transfer, step, books);
+  if (step.as === 'once') return { step, responses: [await stage.send(transfer, step.fault)] };
+  if (step.as === 'burst') return { step, responses: await stage.sendTogether(transfer, attemptsTogether) };
+  if (step.as === 'copy') await stage.wait(firstRetryMs);
+  const responses = step.as === 'copy' ? [await stage.send(transfer)] : await stage.announce(transfer, step.fault);
+  const last = responses.at(-1);
+  const isLocked = last !== undefined && 'status' in last && [409, 423].includes(last.status);
+  if (!isLocked || step.refused !== undefined) return { step, responses };
+  // A handler may still run. When it has booked, nothing but the end of a lease is to come.
+  const isBooked = await books?.awaitBooking({ ...transfer, status: outcomeOf[step.event] ?? 'SUCCESS' });
+  const isFinal = isBooked ?? step.as === 'copy';
+  return { step, responses: [...responses, await stage.insist(transfer)], isFinal };
 }

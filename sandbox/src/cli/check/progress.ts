@@ -5,22 +5,14 @@ const patienceMs = 10_000;
 
 /** Shows on standard error which row is played: the table comes at the end, and a row may take minutes. */
 export class Progress {
-  #rows = 0;
   #name = '';
-  #played = 0;
   #notice: NodeJS.Timeout | undefined;
 
-  /** Sets how many rows there are. */
-  expect(rows: number): void {
-    this.#rows = rows;
-  }
-
-  /** Shows that the row `name` begins. */
-  begin(name: string): void {
+  /** Shows that the row `name` begins, which is one of `rows`. */
+  begin(name: string, number: number, rows: number): void {
     this.end();
     this.#name = name;
-    this.#played += 1;
-    const place = `${name}, row ${this.#played} of ${this.#rows}`;
+    const place = `${name}, row ${number} of ${rows}`;
     if (process.stderr.isTTY) {
       process.stderr.write(`${fit(place, (process.stderr.columns || 80) - 1)}\r`);
       return;

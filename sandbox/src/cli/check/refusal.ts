@@ -4,45 +4,28 @@ import { configFile } from '../../../../src/cli/config-file.js';
 import { signedAdvice } from '../endpoint-options.js';
 import { join, toSaid } from './judge.js';
 
-/** Why nothing could be seen: no attempt of the first callback was acknowledged. */
-export interface Refusal {
-  /** What happened to the first callback. */
-  readonly what: 'was refused' | 'got no response';
-  /** What the last response means, and which option may be missing, in sentences. */
-  readonly advice: string;
-}
-
 /** What may be why the endpoint has acknowledged nothing. */
-export interface Circumstances {
+interface Circumstances {
   readonly port: string | undefined;
   readonly prepare: string | undefined;
   /** Where the service of this check listens; `undefined` if it cannot be asked. */
   readonly serviceUrl: string | undefined;
   /** Whether the callback had a signature. */
   readonly isSigned: boolean;
-  /** Why that service has refused the key of the app; `undefined` if it has not. */
-  readonly keyRefusal: string | undefined;
 }
 
-/** Explains the last response to the first callback. */
-export function explainRefusal(response: AttemptResponse, circumstances: Circumstances): Refusal {
-  const what = 'status' in response ? 'was refused' : 'got no response';
-  return { what, advice: advise(response, circumstances) };
-}
-
-function advise(response: AttemptResponse, circumstances: Circumstances): string {
-  const { keyRefusal, serviceUrl, isSigned } = circumstances;
-  if (keyRefusal !== undefined) return explainKey(keyRefusal, String(serviceUrl));
+/** Returns what the last response to the first callback means, and which option may be missing, in sentences. */
+export function explainRefusal(response: AttemptResponse, circumstances: Circumstances): string {
   const status = 'status' in response ? response.status : undefined;
   if (status === 401 || status === 403) {
-    const advice = isSigned
+    const advice = circumstances.isSigned
       ? signedAdvice
       : `give the token in --to, --header, or a ${configFile} whose callbackHeaders(body) signs.`;
-    return join(`${status} means that the sender was not believed: ${advice}`, toSaid(response)) ?? advice;
+    return join(`${status} means that the sender was not believed: ${advice}`, toSaid(response));
   }
   const hint = explainForCheck(response, circumstances);
   const isOfBody = status !== undefined && status >= 400 && ![405, 413, 415].includes(status);
-  return join(hint, ...(isOfBody ? findMissing(circumstances) : []), toSaid(response)) ?? hint;
+  return join(hint, ...(isOfBody ? findMissing(circumstances) : []), toSaid(response));
 }
 
 /** Names the options without which some endpoints refuse every callback. */
@@ -63,7 +46,7 @@ function explainForCheck(response: AttemptResponse, { port, serviceUrl }: Circum
   if (outcome !== 'unconfirmed') return explainResponse(response, reason);
   const asks = 'Your app asks the service (`confirm`), which has not confirmed it.';
   if (serviceUrl === undefined) return `${asks} This check answers no query of it: run your app without.`;
-  return join(asks, port === undefined ? undefined : `Let its \`baseUrl\` be ${serviceUrl}.`) ?? asks;
+  return join(asks, port === undefined ? undefined : `Let its \`baseUrl\` be ${serviceUrl}.`);
 }
 
 /** Explains what an endpoint of any make responded. */
@@ -85,11 +68,3 @@ const byStatus: Readonly<Record<number, string>> = {
   415: 'The endpoint does not take this Content-Type.',
   5: 'Your app failed, or something before it. See its log.',
 };
-
-/** Names the variables, but never a key, because it may be the key of production. */
-export function explainKey(reason: string, serviceUrl: string): string {
-  return (
-    `Your app asked the service at ${serviceUrl}, which refused its key (${reason}). Set SANDBOX_API_KEY and ` +
-    'SANDBOX_API_SECRET to the key and the secret that your app sends.'
-  );
-}

@@ -1,8 +1,8 @@
 import type { FinalStatus, Transfer } from './commands.js';
 import type { Event, Service } from './service.js';
 
-/** What may be wrong with an attempt of the service. */
-export type Fault = 'pieces' | 'half' | 'text/plain' | 'response lost' | 'an old timestamp';
+/** What may be wrong with an attempt of the service. `broken`: the app cannot book it, between --break and --mend. */
+export type Fault = 'pieces' | 'half' | 'text/plain' | 'response lost' | 'an old timestamp' | 'broken';
 
 /** How someone calls the endpoint who has no secret. */
 export type Forgery =
@@ -21,7 +21,7 @@ export interface Step {
   /** What is wrong with the first attempt; `pieces` are for each. */
   readonly fault?: Fault | Forgery;
   /** What an acknowledgement is. Default: right. */
-  readonly taken?: '!' | 'right if booked' | 'wrong if booked' | '! unless booked';
+  readonly taken?: '!' | '! unless booked' | 'right if booked' | 'wrong if booked';
   /** What a refusal is. Default: wrong, and right for what is sent once. */
   readonly refused?: '!' | '! if 401' | 'right' | 'not seen';
 }
@@ -35,6 +35,8 @@ export interface Play {
   readonly booked: Booked;
   /** What is special about it, if a row has several kinds. */
   readonly title?: string;
+  /** Set if --count cannot tell what it counts. */
+  readonly isBlind?: boolean;
   /** Set for a body that is not an event. The service knows no such transfer. */
   readonly transfer?: Transfer;
 }
@@ -45,8 +47,12 @@ export interface Scene {
   readonly forgeries: readonly Forgery[];
 }
 
-/** What is special about a row. */
-interface Special {
+/** What a right endpoint does: a row of the table, of the help and of the README. */
+export interface Row {
+  readonly name: string;
+  readonly sent: string;
+  readonly right: string;
+  readonly toPlays: (scene: Scene) => readonly Play[];
   /** What is `!`. */
   readonly less?: string;
   /** What is wrong if a booking is counted that must not be. */
@@ -59,17 +65,9 @@ interface Special {
   readonly isOnceInAll?: true;
 }
 
-/** What a right endpoint does: a row of the table, of the help and of the README. */
-export interface Row extends Special {
-  readonly name: string;
-  readonly sent: string;
-  readonly right: string;
-  readonly toPlays: (scene: Scene) => readonly Play[];
-}
-
 type Plays = readonly Play[] | Row['toPlays'];
 
-function row(name: string, sent: string, right: string, plays: Plays, special: Special = {}): Row {
+function row(name: string, sent: string, right: string, plays: Plays, special: Partial<Row> = {}): Row {
   return { name, sent, right, toPlays: typeof plays === 'function' ? plays : () => plays, ...special };
 }
 
@@ -82,11 +80,9 @@ const refund: Booked = { SUCCESS: 0, FAILED: 1 };
 const reversal: Booked = { SUCCESS: '0..1', REVERSED: 1 };
 const nothing: Booked = { SUCCESS: 0, FAILED: 0 };
 
-const [paid, failed, reversed]: readonly [Step, Step, Step] = [
-  { event: 'success' },
-  { event: 'failed' },
-  { event: 'reversed' },
-];
+const paid: Step = { event: 'success' };
+const failed: Step = { event: 'failed' };
+const reversed: Step = { event: 'reversed' };
 const copy = (step: Step): Step => ({ ...step, as: 'copy' });
 const burst = (step: Step): Step => ({ ...step, as: 'burst' });
 const single = (step: Step, more: Partial<Step> = {}): Step => ({ ...step, as: 'once', ...more });
@@ -122,7 +118,7 @@ const toForged = ({ forgeries }: Scene): readonly Play[] => [
   play({}, { ...paid, refused: 'not seen' }),
 ];
 
-/** Every row but the one of --break, in the order of playing. Rows that may lock a sender out are last. */
+/** Every row, in the order of playing. Those that may lock a sender out, or keep the app from booking, are last. */
 // prettier-ignore
 export const rows: readonly Row[] = [
   row('success', 'a success', acknowledges, [play(once, paid)]),
@@ -185,15 +181,19 @@ export const rows: readonly Row[] = [
   row('forged-first', 'a forged success, then the right one', 'books the right one',
     ({ forgeries }) => [play(once, ...forgeries.map((fault) => single(paid, { fault })), paid)],
     { cost: 'Whoever guesses an id can lose a payout.', needs: 'forged' }),
+  row('handler-fails', 'a success between --break and --mend, then again', 'refuses it, takes the retry',
+    [play(once, { ...paid, fault: 'broken', taken: 'right if booked' })]),
 ];
 
-/** The row that needs --break and --mend. */
-export const breaking = row(
-  'handler-fails',
-  'a success between --break and --mend, then again',
-  'refuses it, takes the retry',
-  [play(once, paid)],
-);
+/** Returns a play as it is counted without $STATUS: one number tells no refund from a payment. */
+export function withoutStatus(play: Play): Play {
+  const { booked } = play;
+  const all = Object.values(booked);
+  const isRefund = booked.FAILED === 1;
+  const right = all.every((each) => each === 0) ? 0 : isRefund ? '0..1' : (booked.SUCCESS ?? '?');
+  if (booked.REVERSED !== undefined) return { ...play, booked: { SUCCESS: '?' }, isBlind: true };
+  return all.length === 0 ? play : { ...play, booked: { SUCCESS: right }, isBlind: isRefund };
+}
 
 /** Returns why a row cannot be played; `undefined` if it can. */
 export function findGap({ needs = '' }: Row, plays: readonly Play[], gaps: Service['gaps']): string | undefined {

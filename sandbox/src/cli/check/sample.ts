@@ -1,22 +1,18 @@
 import { UsageError } from '../../../../src/cli/arguments.js';
 import type { PayoutService, Reading } from '../../../../src/core/payout-service.js';
 import type { FinalStatus } from './commands.js';
-import { toFixedForm, toFresh } from './fresh.js';
+import { toFixedForm, toFresh } from '../../services/fresh.js';
+import type { Names } from '../../services/named-services.js';
 import { getLeaf, listLeaves, nameLeaf, setLeaf, type Leaf } from './leaves.js';
 import { looksLikeId, spell, toHigher, toUnknown } from './values.js';
 
-type IdName = 'id' | 'externalId';
+const idNames = ['id', 'externalId'] as const;
+type IdName = (typeof idNames)[number];
 
 /** What a payload has of one transfer. */
 export interface Ids {
   readonly id: string;
   readonly externalId: string;
-}
-
-/** The values beside the ids that are different in each event, and in each transfer: `data.code`, `header:NAME`. */
-export interface Names {
-  readonly event: readonly string[];
-  readonly transfer: readonly string[];
 }
 
 /** What `read` finds in a payload of a transfer. */
@@ -44,6 +40,8 @@ export class Sample {
   readonly #options: SampleOptions;
   readonly #leaves: readonly Leaf[];
   readonly #ids: Readonly<Record<IdName, readonly Leaf[]>>;
+  /** The values that are fresh beside the ids. */
+  readonly #named: ReadonlyMap<Leaf, keyof Names>;
   readonly #amount: Leaf | undefined;
 
   /** Throws UsageError unless `read` reads the ids and the state of the sample in a way that can be repeated. */
@@ -53,6 +51,12 @@ export class Sample {
     this.#options = options;
     this.facts = this.#requireStatus(options.status);
     this.#leaves = listLeaves(payload);
+    const named = (['event', 'transfer'] as const).map((kind) =>
+      this.#leaves.flatMap((leaf) => {
+        return options.names[kind].includes(nameLeaf(leaf)) ? [[leaf, kind] as const] : [];
+      }),
+    );
+    this.#named = new Map(named.flat());
     const [id, externalId] = [this.#findIdLeaves('id'), this.#findIdLeaves('externalId')];
     const read = [...id, ...externalId];
     this.#ids = { id: this.#addCopies(id, read), externalId: this.#addCopies(externalId, read) };
@@ -87,22 +91,15 @@ export class Sample {
   /** Returns the payload of another event with other ids. Throws UsageError if `read` then returns another transfer. */
   make(ids: Ids): unknown {
     let payload = this.payload;
-    for (const kind of ['event', 'transfer'] as const) {
-      for (const leaf of this.#findNamed(kind)) {
-        const old = getLeaf(this.payload, leaf);
-        if ((typeof old !== 'string' && typeof old !== 'number') || old === '') continue;
-        const fresh = toFresh(old, kind === 'event' ? undefined : `${ids.externalId} ${String(old)}`);
-        payload = setLeaf(payload, leaf, toTypeOf(old, fresh));
-      }
+    for (const [leaf, kind] of this.#named) {
+      const old = getLeaf(payload, leaf);
+      if ((typeof old !== 'string' && typeof old !== 'number') || old === '') continue;
+      payload = replace(payload, leaf, toFresh(old, kind === 'event' ? undefined : `${ids.externalId} ${String(old)}`));
     }
-    for (const name of ['id', 'externalId'] as const) {
-      for (const leaf of this.#ids[name]) {
-        payload = setLeaf(payload, leaf, toTypeOf(getLeaf(this.payload, leaf), ids[name]));
-      }
-      const [leaf] = this.#ids[name];
-      if (leaf !== undefined)
-        this.#requireTransfer(payload, leaf, name === 'id' && !this.hasOneId ? { id: ids.id } : ids);
+    for (const name of idNames) {
+      for (const leaf of this.#ids[name]) payload = replace(payload, leaf, ids[name]);
     }
+    this.#requireTransfer(payload, ids);
     return payload;
   }
 
@@ -158,18 +155,12 @@ export class Sample {
 
   /** The leaves that are neither an id nor another name. */
   get #free(): readonly Leaf[] {
-    const { id, externalId } = this.#ids;
-    const named = [...id, ...externalId, ...this.#findNamed('event'), ...this.#findNamed('transfer')];
-    return this.#leaves.filter((leaf) => !named.includes(leaf));
+    const ids = idNames.flatMap((name) => this.#ids[name]);
+    return this.#leaves.filter((leaf) => !ids.includes(leaf) && !this.#named.has(leaf));
   }
 
   #read(payload: unknown): Reading {
     return this.#options.service.readCallback(payload);
-  }
-
-  #findNamed(kind: keyof Names): readonly Leaf[] {
-    const names = this.#options.names[kind];
-    return this.#leaves.filter((leaf) => names.includes(nameLeaf(leaf)));
   }
 
   #requireStatus(status: SampleOptions['status']): Facts {
@@ -186,7 +177,7 @@ export class Sample {
       const value = getLeaf(this.payload, leaf);
       if (typeof value !== 'string' && typeof value !== 'number') return false;
       const other = toFixedForm(value) ?? `${String(value)}9`;
-      const facts = toFacts(this.#read(setLeaf(this.payload, leaf, toTypeOf(value, other))));
+      const facts = toFacts(this.#read(replace(this.payload, leaf, other)));
       return facts !== undefined && facts[name] !== this.facts[name];
     });
     if (read.length > 0 || this.facts[name] === undefined) return read;
@@ -217,16 +208,15 @@ export class Sample {
     return toFixedForm(getLeaf(this.payload, this.#ids[name][0] ?? [])) ?? otherwise;
   }
 
-  #requireTransfer(payload: unknown, leaf: Leaf, ids: Partial<Ids>): void {
+  #requireTransfer(payload: unknown, ids: Ids): void {
     const reading = this.#read(payload);
     const facts = toFacts(reading);
-    const isSame = (['id', 'externalId'] as const).every((name) => {
-      return ids[name] === undefined || [ids[name], undefined].includes(facts?.[name]);
-    });
+    const isSame = idNames.every((name) => [ids[name], undefined].includes(facts?.[name]));
     if (facts?.state === this.facts.state && isSame) return;
+    const replaced = new Set(idNames.flatMap((name) => this.#ids[name].slice(0, 1)).map(nameLeaf));
     throw new UsageError(
-      `Expected \`read\` to return the fresh id and the same state after ${nameLeaf(leaf)} of ${this.#file} was ` +
-        `replaced, got ${describe(reading)}.`,
+      `Expected \`read\` to return the fresh ids and the same state after ${[...replaced].join(' and ')} of ` +
+        `${this.#file} had other values, got ${describe(reading)}.`,
     );
   }
 
@@ -270,6 +260,7 @@ function describe(reading: Reading): string {
   return reading.issues.map(({ message }) => message).join('; ');
 }
 
-function toTypeOf(value: unknown, text: string): unknown {
-  return typeof value === 'number' ? Number(text) : text;
+/** Returns a copy of the payload with another value there: a number stays one. */
+function replace(payload: unknown, leaf: Leaf, value: string): unknown {
+  return setLeaf(payload, leaf, typeof getLeaf(payload, leaf) === 'number' ? Number(value) : value);
 }

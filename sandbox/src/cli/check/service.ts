@@ -1,24 +1,22 @@
 import { toContentType } from '../../attempt/attempt.js';
 import { Signer, type SignWith } from '../../attempt/signer.js';
+import type { DocumentedTraits, Names } from '../../services/named-services.js';
+import { UsageError } from '../../../../src/cli/arguments.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import type { FinalStatus, Transfer } from './commands.js';
-import { toFresh } from './fresh.js';
 import { listLeaves, getLeaf } from './leaves.js';
 import { describeBody, readBody } from './payload.js';
-import type { Ids, Names, Sample } from './sample.js';
+import type { Ids, Sample } from './sample.js';
 
 /** What a service sends about a transfer. The last four are not events of any service: `check` makes them. */
 export type Event =
   | ('success' | 'failed' | 'reversed' | 'pending' | 'foreign')
   | ('unknown' | 'other amount' | 'other spelling' | 'list');
 
+type Sampled = 'FAILED' | 'REVERSED' | 'PENDING';
+
 /** The samples of a service, by the status of their transfer. Some services report no failures. */
-export interface Samples {
-  readonly SUCCESS: Sample;
-  readonly FAILED?: Sample;
-  readonly REVERSED?: Sample;
-  readonly PENDING?: Sample;
-}
+export type Samples = Readonly<Record<'SUCCESS', Sample> & Partial<Record<Sampled, Sample>>>;
 
 /** A body that is not as documented. */
 export interface InvalidBody {
@@ -29,23 +27,11 @@ export interface InvalidBody {
   readonly isBookable: boolean;
 }
 
-/** What the documents of a service say, beside its samples. */
-export interface DocumentedTraits {
-  /** The state after which its sample of a state that is PENDING comes, if that is not the first one. */
-  readonly pendingFollows?: 'success';
-  /** Whether they show a reversal after a failure. */
-  readonly reversesFailures?: true;
-  /** How long it waits for a response. */
-  readonly patienceMs?: number;
-}
-
 /** What is not in the definition and the samples of a service. */
 export interface Traits extends DocumentedTraits {
   readonly isForm: boolean;
   readonly signWith: SignWith;
   readonly names: Names;
-  /** Why there is no reversal, if no state is REVERSED. */
-  readonly whyNoReversal: string;
   /** An event that the definition ignores, as the documentation shows it. */
   readonly ignored?: unknown;
   /** Set for a definition of the user, whose samples may have other ids than those that `read` reads. */
@@ -66,55 +52,47 @@ const signsNothing =
 const signsElsewhere =
   'This check cannot sign for this service: set the environment variable CALLBACK_SECRET, or give --forged.';
 
+/** Returns the payload of an event, or its body; `undefined` if the service has no such event. */
+type Make = (ids: Ids) => unknown;
+
+const isOfForms = 'Its callbacks are forms.';
+
 /** A service by its definition: what it sends is made of samples, with fresh ids. */
 export class Service {
   readonly traits: Traits;
   readonly contentType: string;
-  readonly isForm: boolean;
   readonly signer: Signer;
   readonly gaps: Gaps;
   /** Names of values that an app may know a transfer by, and that are the same in every transfer. */
   readonly lookalikes: readonly string[];
   readonly #service: PayoutService;
   readonly #samples: Samples;
+  /** How each event is made, and why it may not be. */
+  readonly #events: Readonly<Record<Event, readonly [make: Make, why: string]>>;
 
+  /** Throws UsageError if `read` returns another transfer after the ids of a sample were replaced. */
   constructor(service: PayoutService, samples: Samples, traits: Traits) {
     this.traits = traits;
     this.#service = service;
     this.#samples = samples;
-    this.isForm = traits.isForm;
     this.contentType = toContentType(traits.isForm);
     this.signer = new Signer(service.verify, this.#write(samples.SUCCESS.payload), traits.signWith);
     const isNamed = traits.names.event.length + traits.names.transfer.length > 0;
     this.lookalikes = isNamed || traits.isOwn !== true ? [] : samples.SUCCESS.findLookalikes();
+    this.#events = this.#listEvents();
     this.gaps = this.#findGaps();
   }
 
-  get isSigned(): boolean {
-    return this.signer.canSign;
+  /** Returns a transfer that the service does not know, whose first callback is this event. */
+  invent(name: string, event: Event = 'success'): Transfer {
+    return this.announce(event === 'failed' ? 'FAILED' : 'SUCCESS', this.toFreshIds(`check-${name}`), event);
   }
 
-  sign(body: string | Uint8Array): Readonly<Record<string, string>> {
-    return this.signer.sign(body);
-  }
-
-  /** Returns the headers that name an event, which its copies share, and a transfer. */
-  toNameHeaders(body: string, externalId: string): Readonly<Record<string, string>> {
-    const { event, transfer } = this.traits.names;
-    const toHeader = (name: string, seed: string): [string, string][] => {
-      const [, header] = /^header:(.+)$/.exec(name) ?? [];
-      return header === undefined ? [] : [[header.toLowerCase(), toFresh(crypto.randomUUID(), seed)]];
-    };
-    const named = [...event.map((name) => toHeader(name, body)), ...transfer.map((name) => toHeader(name, externalId))];
-    return Object.fromEntries(named.flat());
-  }
-
-  /** Creates a transfer whose first callback is this event. The service knows it, if the event `isKnown` there. */
-  async create(name: string, event: Event, isKnown: boolean): Promise<Transfer> {
-    const ids = this.toFreshIds(`check-${name}`);
-    const status = event === 'failed' ? 'FAILED' : 'SUCCESS';
-    const id = isKnown ? await this.traits.register?.(ids.externalId, status) : undefined;
-    return this.announce(status, id === undefined ? ids : { ...ids, id }, event);
+  /** Resolves with a transfer that the service knows. */
+  async create(name: string, event: Event): Promise<Transfer> {
+    const transfer = this.invent(name, event);
+    const id = await this.traits.register?.(transfer.externalId, transfer.status);
+    return id === undefined ? transfer : this.announce(transfer.status, { ...transfer, id }, event);
   }
 
   /** Returns ids that no other transfer has. Both outcomes of a transfer have them, in the form of one sample. */
@@ -122,27 +100,22 @@ export class Service {
     return this.#samples.SUCCESS.toFreshIds(name, externalId);
   }
 
-  /** Returns a transfer with these ids, and the body of its callback. Throws UsageError if `read` returns others. */
-  announce(status: FinalStatus, ids: Ids, event: Event = status === 'FAILED' ? 'failed' : 'success'): Transfer {
+  /** Returns a transfer with these ids, and the body of its callback. */
+  announce(
+    status: FinalStatus,
+    { id, externalId }: Ids,
+    event: Event = status === 'FAILED' ? 'failed' : 'success',
+  ): Transfer {
     const { amount, currency } = (this.#samples[status] ?? this.#samples.SUCCESS).facts;
-    return { ...ids, status, amount, currency, body: this.toBody(event, ids) };
+    return { id, externalId, status, amount, currency, body: this.toBody(event, { id, externalId }) };
   }
 
   /** Returns the body of an event. Each is another event: a copy has the same body. */
   toBody(event: Event, ids: Ids): string {
-    const { SUCCESS: sample, FAILED, REVERSED, PENDING } = this.#samples;
-    const payload = sample.make(ids);
-    if (event === 'other spelling') return sample.spell(payload);
-    if (event === 'list') return `[${this.#write(sample.make(this.toFreshIds('check-list')))},${this.#write(payload)}]`;
-    const others: Readonly<Partial<Record<Event, () => unknown>>> = {
-      failed: () => FAILED?.make(ids),
-      reversed: () => REVERSED?.make(ids),
-      pending: () => PENDING?.make(ids),
-      unknown: () => this.#makeUnknown(payload),
-      foreign: () => this.#foreign ?? sample.makeForeign(payload),
-      'other amount': () => sample.changeAmount(payload),
-    };
-    return this.#write(others[event]?.() ?? payload);
+    const [make, why] = this.#events[event];
+    const payload = make(ids);
+    if (payload === undefined) throw new UsageError(why);
+    return typeof payload === 'string' ? payload : this.#write(payload);
   }
 
   /** Whether a state that the definition does not have is ignored by it. */
@@ -164,7 +137,7 @@ export class Service {
 
   /** Returns a body that is cut short. Half a form is a form: without its state it is not whole. */
   cutShort({ body, ...ids }: Transfer): string {
-    if (!this.isForm) return body.slice(0, body.length / 2);
+    if (!this.traits.isForm) return body.slice(0, body.length / 2);
     const { SUCCESS: sample } = this.#samples;
     return this.#write(sample.withoutState(sample.make(ids)) ?? {});
   }
@@ -173,11 +146,11 @@ export class Service {
   unbookable(): readonly InvalidBody[] {
     const { SUCCESS: sample } = this.#samples;
     const toBody = (title: string, isBookable: boolean, write: (ids: Ids) => string): InvalidBody => {
-      const transfer = this.announce('SUCCESS', this.toFreshIds('check-unbookable'));
+      const transfer = this.invent('unbookable');
       return { title, isBookable, transfer: { ...transfer, body: write(transfer) } };
     };
     const texts = { 'an empty body': '', 'a body that is not JSON': 'state=success', null: 'null', '{}': '{}' };
-    const written = Object.entries(texts).filter(([, body]) => body === '' || !this.isForm);
+    const written = Object.entries(texts).filter(([, body]) => body === '' || !this.traits.isForm);
     return [
       ...sample.listIncomplete(sample.payload).map(([title], index) => {
         return toBody(title, true, (ids) => this.#write(sample.listIncomplete(sample.make(ids))[index]?.[1]));
@@ -186,6 +159,28 @@ export class Service {
         .filter(([, body]) => readBody(this.#service, body)?.kind !== 'ignored')
         .map(([title, body]) => toBody(title, false, () => body)),
     ].filter(({ transfer: { body } }) => !this.signer.fails(body));
+  }
+
+  #listEvents(): Readonly<Record<Event, readonly [make: Make, why: string]>> {
+    const { SUCCESS: sample, FAILED, REVERSED, PENDING } = this.#samples;
+    const { meanings } = this.#service;
+    const { isOwn, isForm } = this.traits;
+    const noReversal = isOwn ? 'The definition has no REVERSED.' : 'No document that was read shows a reversal.';
+    const whyNoReversal = meanings.has('REVERSED') ? 'Give --reversed, a sample of a reversal.' : noReversal;
+    const whyNoPending = meanings.has('PENDING')
+      ? 'Give --pending, a sample of one.'
+      : 'The definition has no PENDING.';
+    return {
+      success: [(ids) => sample.make(ids), ''],
+      failed: [(ids) => FAILED?.make(ids), 'The definition has no FAILED.'],
+      reversed: [(ids) => REVERSED?.make(ids), whyNoReversal],
+      pending: [(ids) => PENDING?.make(ids), whyNoPending],
+      unknown: [(ids) => this.#makeUnknown(sample.make(ids)), 'Every value is a state of the definition.'],
+      foreign: [(ids) => this.#foreign ?? sample.makeForeign(sample.make(ids)), 'The definition ignores no event.'],
+      'other amount': [(ids) => sample.changeAmount(sample.make(ids)), 'The definition reads no amount.'],
+      'other spelling': [(ids) => (isForm ? undefined : sample.spell(sample.make(ids))), isOfForms],
+      list: [(ids) => (isForm ? undefined : [sample.make(this.toFreshIds('check-list')), sample.make(ids)]), isOfForms],
+    };
   }
 
   #makeUnknown(payload: unknown): unknown {
@@ -202,35 +197,21 @@ export class Service {
   }
 
   #write(payload: unknown): string {
-    return this.isForm ? new URLSearchParams(payload as Record<string, string>).toString() : JSON.stringify(payload);
+    return this.traits.isForm
+      ? new URLSearchParams(payload as Record<string, string>).toString()
+      : JSON.stringify(payload);
   }
 
   #findGaps(): Gaps {
-    const { SUCCESS: sample, FAILED, REVERSED, PENDING } = this.#samples;
-    const { meanings } = this.#service;
-    const { whyNoReversal, ignored, isDocumented, undocumented } = this.traits;
-    const gap = (isGap: boolean, why: string): string | undefined => (isGap ? why : undefined);
-    const isJson = !this.isForm;
+    const ids = this.toFreshIds('check');
+    const events = Object.entries(this.#events).filter(([, [make]]) => make(ids) === undefined);
+    const { isDocumented, undocumented } = this.traits;
     return {
-      failed: gap(FAILED === undefined, 'The definition has no FAILED.'),
-      reversed: gap(
-        REVERSED === undefined,
-        meanings.has('REVERSED') ? 'Give --reversed, a sample of a reversal.' : whyNoReversal,
-      ),
-      pending: gap(
-        PENDING === undefined,
-        meanings.has('PENDING') ? 'Give --pending, a sample of one.' : 'The definition has no PENDING.',
-      ),
-      unknown: gap(this.#makeUnknown(sample.payload) === undefined, 'Every value is a state of the definition.'),
-      foreign: gap(
-        ignored === undefined && sample.makeForeign(sample.payload) === undefined,
-        'The definition ignores no event.',
-      ),
-      'other amount': gap(sample.changeAmount(sample.payload) === undefined, 'The definition reads no amount.'),
-      'other spelling': gap(!isJson, 'Its callbacks are forms.'),
-      list: gap(!isJson, 'Its callbacks are forms.'),
-      'text/plain': gap(isDocumented !== true, 'The definition does not tell what comes under another type.'),
-      undocumented: gap(undocumented === undefined, 'The definition tells nothing of fields that it does not read.'),
+      ...Object.fromEntries(events.map(([event, [, why]]) => [event, why])),
+      ...(isDocumented !== true && { 'text/plain': 'The definition does not tell what comes under another type.' }),
+      ...(undocumented === undefined && {
+        undocumented: 'The definition tells nothing of fields that it does not read.',
+      }),
       forged: this.signer.isMissing() ? signsElsewhere : signsNothing,
     };
   }

@@ -4,11 +4,12 @@ import { toHeaders } from '../../attempt/headers.js';
 import { isDigest, pick } from '../../attempt/signer.js';
 import type { AttemptOptions, AttemptResponse } from '../../attempt/attempt.js';
 import { startTogether } from '../../attempt/start-together.js';
+import { toNameHeaders } from '../../services/fresh.js';
 import { attemptsPerCallback, firstRetryMs } from '../../../../src/core/service.js';
 import { UsageError } from '../../../../src/cli/arguments.js';
 import { toUrl, type Endpoint } from '../endpoint-options.js';
-import { runCommand, type Transfer } from './commands.js';
-import type { Findings } from './findings.js';
+import { runCommand, type Breakage, type Transfer } from './commands.js';
+import type { Finding } from './played.js';
 import type { Forgery, Step } from './rows.js';
 import type { Service } from './service.js';
 
@@ -22,6 +23,7 @@ export interface StageOptions {
   readonly patienceMs: number;
   /** How long an app may be away. */
   readonly settleMs: number;
+  readonly breakage: Breakage | undefined;
   /** Is called with a sentence about a row that is cut short. */
   readonly say: (sentence: string) => void;
 }
@@ -47,6 +49,8 @@ export class Stage {
   readonly forgeries: readonly Forgery[];
   /** The externalIds of every transfer that was created. */
   readonly ids: string[] = [];
+  /** Whether the app has ended. */
+  isOver = false;
   readonly #endpoint: Endpoint;
   /** The headers that prove the sender. */
   readonly #proofs: readonly string[];
@@ -62,7 +66,7 @@ export class Stage {
     this.gaps = service.gaps;
     this.#endpoint = endpoint;
     const changing = this.#findChanging();
-    const constant = service.isSigned ? Object.keys(service.sign(this.#makeOther())) : [];
+    const constant = service.signer.canSign ? Object.keys(service.signer.sign(this.#makeOther())) : [];
     this.#proofs = changing.length > 0 ? changing : constant;
     const signed: Forgery[] = ['no signature', 'an empty signature', 'the signature of another secret'];
     if (changing.length > 0) signed.push('the signature of another callback');
@@ -72,19 +76,24 @@ export class Stage {
   /** Resolves with a stage that knows what the verifiers of the definition believe. */
   static async open(service: Service, endpoint: Endpoint, options: StageOptions): Promise<Stage> {
     const stage = new Stage(service, endpoint, options);
-    const { signer, isSigned } = service;
-    const transfer = service.announce('SUCCESS', service.toFreshIds('check'));
-    const spelled = service.isForm ? transfer.body : service.toBody('other spelling', transfer);
-    const believes = async (body: string, headers: Headers): Promise<boolean> =>
-      isSigned && signer.believes({ method: 'POST', url: stage.#toUrl(transfer), headers: toLower(headers) }, body);
-    const isSpelled = !isSigned || (await believes(spelled, service.sign(spelled)));
-    const isOld = !isSigned || (await believes(transfer.body, signer.signBefore(transfer.body, dayMs)));
-    stage.gaps = {
+    const { signer, traits } = service;
+    const transfer = service.invent('spelling');
+    const { body } = transfer;
+    const spelled = traits.isForm ? body : service.toBody('other spelling', transfer);
+    const believes = async (text: string, headers: Headers): Promise<boolean> =>
+      !signer.canSign ||
+      signer.believes({ method: 'POST', url: stage.#toUrl(transfer), headers: toLower(headers) }, text);
+    const isSpelled = await believes(spelled, signer.sign(spelled));
+    const isOld = await believes(body, signer.signBefore(body, dayMs));
+    const gaps: Record<string, string | undefined> = {
       ...(!isSpelled && { 'other spelling': 'The verifier of the definition does not take it, either.' }),
       ...(isOld && { 'an old timestamp': 'No signature of a time is known.' }),
       ...service.gaps,
       ...(stage.forgeries.length > 0 && { forged: undefined }),
     };
+    // What its document excludes would only make the table longer.
+    if (traits.isDocumented === true) for (const name of Object.keys(gaps)) gaps[name] &&= '';
+    stage.gaps = { ...gaps, ...(options.breakage === undefined && { broken: '' }) };
     return stage;
   }
 
@@ -138,16 +147,17 @@ export class Stage {
     return this.#repeat(() => this.send(transfer));
   }
 
-  /** After a broken connection: resolves with what it has cost, and whether the app has ended with it. */
-  async findDamage(): Promise<Findings & { readonly isOver?: true }> {
+  /** After a broken connection: resolves with what it has cost. Then `isOver` tells whether the app has ended. */
+  async findDamage(): Promise<Finding[]> {
     const [broken, acknowledged] = [this.#broken, this.#acknowledged];
-    if (broken === undefined || acknowledged === undefined) return {};
-    const isBack = async () => isAcknowledgement(await this.#repeat(() => attemptCallback(...acknowledged)));
-    if (!(await isBack())) return { wrong: ended, isOver: true };
-    const again = await attemptCallback(...broken);
-    if (!isBroken(again)) return {};
-    if (!isBroken(await attemptCallback(...acknowledged))) return 'error' in again ? { note: closes } : {};
-    return (await isBack()) ? { wrong: restarts } : { wrong: ended, isOver: true };
+    if (broken === undefined || acknowledged === undefined) return [];
+    const again = (await this.#isThere(acknowledged)) ? await attemptCallback(...broken) : undefined;
+    if (again !== undefined && !isBroken(again)) return [];
+    if (again !== undefined && !isBroken(await attemptCallback(...acknowledged))) {
+      return 'error' in again ? [['note', closes]] : [];
+    }
+    this.isOver = again === undefined || !(await this.#isThere(acknowledged));
+    return [['wrong', this.isOver ? ended : restarts]];
   }
 
   /** Makes one attempt. */
@@ -156,11 +166,15 @@ export class Stage {
     const [url, body, own] = request;
     const response = await attemptCallback(url, body, { ...own, ...more });
     if (isAcknowledgement(response)) this.#acknowledged ??= request;
-    if (isBroken(response)) this.#broken ??= request;
+    if (isBroken(response) && fault !== 'broken') this.#broken ??= request;
     const before = this.silence;
     this.#silentInARow = isSilent(response) ? this.#silentInARow + 1 : 0;
     if (before === undefined && this.silence !== undefined) this.options.say(this.silence);
     return response;
+  }
+
+  async #isThere(request: Request): Promise<boolean> {
+    return isAcknowledgement(await this.#repeat(() => attemptCallback(...request)));
   }
 
   async #repeat(attempt: () => Promise<AttemptResponse>): Promise<AttemptResponse> {
@@ -193,14 +207,18 @@ export class Stage {
   /** Returns the headers of the service: what was given replaces a signature, but not the name of an event. */
   #toHeaders({ body, externalId }: Pick<Transfer, 'body' | 'externalId'>): Headers {
     const given = toHeaders(this.#endpoint.callbackHeaders, Buffer.from(body));
-    return { ...toLower(this.service.sign(body)), ...toLower(given), ...this.service.toNameHeaders(body, externalId) };
+    return {
+      ...toLower(this.service.signer.sign(body)),
+      ...toLower(given),
+      ...toNameHeaders(this.service.traits.names, body, externalId),
+    };
   }
 
   #toFaulty(transfer: Transfer, fault: Step['fault']): Headers {
     const right = this.#toHeaders(transfer);
     const { signer } = this.service;
     const isProof = (name: string): boolean => this.#proofs.includes(name);
-    const isSigned = (name: string): boolean => Object.hasOwn(toLower(this.service.sign(transfer.body)), name);
+    const isSigned = (name: string): boolean => Object.hasOwn(toLower(this.service.signer.sign(transfer.body)), name);
     if (fault === 'an old timestamp') return { ...right, ...toLower(signer.signBefore(transfer.body, dayMs)) };
     // The secret is in the address, or in a header.
     if (fault === 'no secret') return this.options.forgedUrl === this.#toUrl(transfer) ? {} : right;
@@ -219,14 +237,14 @@ export class Stage {
   /** Returns the names of the headers that change with the body, and need a secret. */
   #findChanging(): string[] {
     const toOther = (): Headers => this.#toHeaders({ body: this.#makeOther(), externalId: '' });
-    const named = Object.keys(this.service.toNameHeaders('', ''));
+    const named = Object.keys(toNameHeaders(this.service.traits.names, '', ''));
     const [one, other] = [toOther(), toOther()];
     return Object.keys(one).filter((name) => one[name] !== other[name] && !isDigest(name) && !named.includes(name));
   }
 
   /** Returns the body of a callback that is never sent. */
   #makeOther(): string {
-    return this.service.announce('SUCCESS', this.service.toFreshIds('check-other')).body;
+    return this.service.invent('other').body;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Leaf } from './leaves.js';
+import { getLeaf, setLeaf, type Leaf } from './leaves.js';
 
 /** Returns an amount that is higher by one, written in the same way; `undefined` if `value` is not an amount. */
 export function toHigher(value: unknown): unknown {
@@ -34,22 +34,14 @@ export function looksLikeId(name: string, value: unknown): boolean {
 }
 
 /** Writes JSON in another spelling: blanks after colons and commas, `\/`, `\u00e9`, and an amount with decimals. */
-export function spell(value: unknown, amount: Leaf | undefined, at: Leaf = []): string {
-  if (Array.isArray(value)) {
-    return `[${value.map((each: unknown, index) => spell(each, amount, [...at, String(index)])).join(', ')}]`;
-  }
-  if (typeof value === 'object' && value !== null) {
-    const members = Object.entries(value).map(([key, own]) => `${escape(key)}: ${spell(own, amount, [...at, key])}`);
-    return `{${members.join(', ')}}`;
-  }
-  const isAmount = amount?.join('\n') === at.join('\n');
-  if (isAmount && typeof value === 'number' && Number.isInteger(value)) return `${value}.00`;
-  return typeof value === 'string' ? escape(value) : JSON.stringify(value);
-}
-
-function escape(text: string): string {
+export function spell(payload: unknown, amount: Leaf = []): string {
+  const value = getLeaf(payload, amount);
+  const isWhole = Number.isInteger(value) && !amount.includes('');
+  const marked = isWhole ? setLeaf(payload, amount, `\0${Number(value)}.00`) : payload;
   const toEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return JSON.stringify(text)
+  return JSON.stringify(marked, undefined, 1)
+    .replaceAll(/\n */g, ' ')
+    .replaceAll(/"\\u0000([\d.]+)"/g, '$1')
     .replaceAll('/', '\\/')
     .replaceAll(/[\u0080-\uffff]/g, toEscape);
 }

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startSandboxCli as start } from '../../../../test/cli/support.js';
 import { checkNamed, key, servePaystack } from './defined-support.js';
-import { checkLoudly, makeBooks, readText, serveHere } from './support.js';
+import { checkLoudly, makeBooks, only, readText, serveHere } from './support.js';
 
 const signed = { CALLBACK_SECRET: key };
 const fast = ['--settle', '2'];
@@ -96,6 +96,18 @@ test('RazorpayX waits five seconds: what comes later was not acknowledged', asyn
   });
   const { code, trial } = await checkNamed('razorpayx', url, [], signed);
   expect([code, trial('success')?.because[0]]).toEqual([1, expect.stringContaining('The service waits no longer.')]);
+});
+
+test('a late response is wrong in each row, and below it are the ids of its payouts', async () => {
+  const url = await serveHere((request, response) => {
+    void readText(request).then((body) => {
+      setTimeout(() => response.end(), body.includes('payout.failed') ? 7_000 : 0);
+    });
+  });
+  const args = ['check', '--service', 'razorpayx', '--to', url, ...only('failed')];
+  const { code, out } = await start(args, { env: signed }).ended;
+  expect([code, out]).toEqual([1, expect.stringMatching(/\n✗ failed .* timeout\n/)]);
+  expect(out).toMatch(/\n {4}Payouts: check-failed-[\w-]+\n/);
 });
 
 test('a refusal shows what the endpoint said, rows can be skipped, and each row has its ids', async () => {

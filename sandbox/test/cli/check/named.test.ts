@@ -112,7 +112,7 @@ const shortKey = generateKeyPairSync('rsa', { modulusLength: 1_024 })
   .privateKey.export({ type: 'pkcs8', format: 'pem' })
   .toString();
 const to = ['--to', 'http://127.0.0.1:9/'];
-const list = `or one of ${[...names].sort().join(', ')}.`;
+const list = `Expected a service of your own, or the name of one: ${[...names].sort().join(', ')}.`;
 
 test.each<[what: string, args: string[], env: Record<string, string>, message: string]>([
   ['no value', ['--service', ...to], {}, list],
@@ -128,19 +128,19 @@ test.each<[what: string, args: string[], env: Record<string, string>, message: s
     [...to, '--service', 'paystack'],
     {},
     'Expected the environment variable CALLBACK_SECRET to be the test secret key of paystack that your endpoint has, ' +
-      'got nothing. Write CALLBACK_SECRET=… npx transfer-sandbox … --service paystack.',
+      'got nothing. Write CALLBACK_SECRET=… before the command.',
   ],
   [
     'an empty secret',
     [...to, '--service', 'monnify'],
     { CALLBACK_SECRET: '' },
-    'got nothing. Write CALLBACK_SECRET=… npx transfer-sandbox … --service monnify.',
+    'got nothing. Write CALLBACK_SECRET=… before the command.',
   ],
   [
     'no private key',
     [...to, '--service', 'pawapay'],
     {},
-    'got nothing. Write CALLBACK_SECRET="$(cat test.pem)" npx transfer-sandbox … --service pawapay.',
+    'got nothing. Write CALLBACK_SECRET="$(cat test.pem)" before the command.',
   ],
   [
     'a secret that is too short',

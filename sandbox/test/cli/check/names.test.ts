@@ -3,115 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startSandboxCli as start } from '../../../../test/cli/support.js';
-import { razorpay, serveAny, type Razorpay } from './any-endpoint.js';
-import { checkNamed, key, privateKeys, servePaystack } from './defined-support.js';
+import { serveAny } from './any-endpoint.js';
+import { checkNamed, key, servePaystack } from './defined-support.js';
 import { makeBooks } from './support.js';
 
 const signed = { CALLBACK_SECRET: key };
 const fast = ['--settle', '2'];
-
-test.each<
-  [
-    service: string,
-    args: string[],
-    read: (payload: never, header: (name: string) => string) => readonly [string, string, string] | number | undefined,
-  ]
->([
-  [
-    'razorpayx',
-    [],
-    (payload: Razorpay, header) => {
-      const found = razorpay(payload, undefined);
-      return found && [header('x-razorpay-event-id'), found[1], found[2]];
-    },
-  ],
-  [
-    'flutterwave4',
-    [],
-    ({
-      webhook_id: name,
-      type,
-      data,
-    }: {
-      webhook_id: string;
-      type: string;
-      data: { reference: string; status: string };
-    }) => {
-      if (type === 'transfer.reversal') return [name, data.reference, 'REVERSED'];
-      const status = { SUCCESSFUL: 'SUCCESS', FAILED: 'FAILED' }[type === 'transfer.disburse' ? data.status : ''];
-      return status === undefined ? undefined : [name, data.reference, status];
-    },
-  ],
-  [
-    'monnify',
-    [],
-    ({
-      eventType,
-      eventData: data,
-    }: {
-      eventType: string;
-      eventData: { transactionReference: string; reference: string };
-    }) => {
-      const [, word = ''] = /^(SUCCESSFUL|FAILED|REVERSED)_DISBURSEMENT$/.exec(eventType) ?? [];
-      return word === ''
-        ? undefined
-        : [data.transactionReference, data.reference, word.replace('SUCCESSFUL', 'SUCCESS')];
-    },
-  ],
-  [
-    'mpesa',
-    [],
-    ({ Result }: { Result: { TransactionID: string; OriginatorConversationID: string; ResultCode?: number } }) =>
-      Result.ResultCode === undefined
-        ? 400
-        : [Result.TransactionID, Result.OriginatorConversationID, Result.ResultCode === 0 ? 'SUCCESS' : 'FAILED'],
-  ],
-  [
-    'mtn',
-    [],
-    ({
-      financialTransactionId,
-      externalId,
-      status,
-    }: {
-      financialTransactionId?: string;
-      externalId: string;
-      status: string;
-    }) => {
-      const known = { SUCCESSFUL: 'SUCCESS', FAILED: 'FAILED' }[status];
-      return known === undefined ? undefined : [financialTransactionId ?? externalId, externalId, known];
-    },
-  ],
-  [
-    'pawapay',
-    [],
-    ({
-      providerTransactionId,
-      payoutId,
-      status,
-    }: {
-      providerTransactionId?: string;
-      payoutId: string;
-      status: string;
-    }) => {
-      const known = { COMPLETED: 'SUCCESS', FAILED: 'FAILED' }[status];
-      return known === undefined ? undefined : [providerTransactionId ?? payoutId, payoutId, known];
-    },
-  ],
-])(
-  'an endpoint of %s that knows an event by the name that its documents tell is not wrong',
-  async (name, args, read) => {
-    const { book, count } = await makeBooks();
-    const env = { CALLBACK_SECRET: privateKeys[name] ?? key };
-    const checked = await checkNamed(
-      name,
-      await serveAny(book, read),
-      [...fast, '--skip', 'forged', ...args, ...count],
-      env,
-    );
-    expect([checked.code, checked.wrong]).toEqual([0, []]);
-  },
-);
 
 test('Paystack is known by its transfer_code, and by its merchant', async () => {
   const { book, count } = await makeBooks();

@@ -127,6 +127,12 @@ export function inOrder(...names: readonly string[]): string[] {
   return rows.map(({ name }) => name).filter((name) => names.includes(name));
 }
 
+/** Returns the options that leave out every other row. The first one is always played. */
+export function only(...names: readonly string[]): string[] {
+  const others = rows.slice(1).filter(({ name }) => !names.includes(name));
+  return others.flatMap(({ name }) => ['--skip', name]);
+}
+
 /** Checks an endpoint. Nothing may be printed to standard error. */
 export async function check(url: string, ...args: string[]) {
   const { err, ...checked } = await checkLoudly(url, ...args);

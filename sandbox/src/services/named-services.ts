@@ -1,7 +1,20 @@
-import type { Names } from './sample.js';
-import type { DocumentedTraits } from './service.js';
+/** The values beside the ids that are different in each event, and in each transfer: `data.code`, `header:NAME`. */
+export interface Names {
+  readonly event: readonly string[];
+  readonly transfer: readonly string[];
+}
 
-/** What `check` must know beside a definition of examples/services. */
+/** What the documents of a service say, beside its samples. */
+export interface DocumentedTraits {
+  /** The state after which its sample of a state that is PENDING comes, if that is not the first one. */
+  readonly pendingFollows?: 'success';
+  /** Whether they show a reversal after a failure. */
+  readonly reversesFailures?: true;
+  /** How long it waits for a response. */
+  readonly patienceMs?: number;
+}
+
+/** What is needed beside a definition of examples/services. */
 export interface NamedService extends DocumentedTraits {
   /** The variable in which the definition finds what its callbacks are verified with. */
   readonly variable: string;
@@ -25,7 +38,7 @@ const testKey = { secret: 'the test secret key', liveKey: 'sk_live_' } as const;
 
 const transfer = (...paths: readonly string[]) => ({ names: { transfer: paths } });
 
-export const namedServices: Readonly<Record<string, NamedService>> = {
+export const namedServices = {
   cinetpay: { variable: 'CINETPAY_CALLBACK_SECRET', isForm: true, ...transfer('operator_transaction_id') },
   flutterwave3: { variable: 'FLUTTERWAVE_SECRET_HASH', secret: 'the secret hash' },
   flutterwave4: {
@@ -55,4 +68,7 @@ export const namedServices: Readonly<Record<string, NamedService>> = {
   },
   // `cancelled` comes before `funds_refunded`, and `bounced_back` after a success.
   wise: { variable: 'WISE_PUBLIC_KEY', ...pair, pendingFollows: 'success', reversesFailures: true },
-};
+} as const satisfies Readonly<Record<string, NamedService>>;
+
+/** The name of a service whose definition is in this package. */
+export type ServiceName = keyof typeof namedServices;

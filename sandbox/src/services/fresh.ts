@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { Names } from './named-services.js';
 
 /** So many characters of a fresh value are random: test databases are kept, and two ids must not be equal. */
 const leastRandom = 12;
@@ -54,4 +55,18 @@ const alphabets = ['0123456789', 'abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOP
 function toLike(character: string, random: Random): string {
   const alphabet = alphabets.find((each) => each.includes(character)) ?? character;
   return alphabet[random(alphabet.length)] ?? character;
+}
+
+/** Returns the headers that name an event, which its copies share, and a transfer. */
+export function toNameHeaders(
+  { event, transfer }: Names,
+  body: string,
+  externalId: string,
+): Readonly<Record<string, string>> {
+  const toHeader = (name: string, seed: string): [string, string][] => {
+    const [, header] = /^header:(.+)$/.exec(name) ?? [];
+    return header === undefined ? [] : [[header.toLowerCase(), toFresh(randomUUID(), seed)]];
+  };
+  const named = [...event.map((name) => toHeader(name, body)), ...transfer.map((name) => toHeader(name, externalId))];
+  return Object.fromEntries(named.flat());
 }

@@ -1,0 +1,204 @@
+// What a careful reader of a service's pages writes by hand: it verifies, knows an event by the name that the pages tell, refuses
+// what it cannot book, and books each end of a payout once.
+import { createHmac, verify } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { messageSignature } from 'transfer-callbacks';
+import { key, secrets } from './defined-support.js';
+import { readText, serveHere, type Book } from './support.js';
+
+type Status = 'SUCCESS' | 'FAILED' | 'REVERSED';
+
+/** A request, as a route sees it. */
+interface Arrived {
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** What a body tells of a payout, or the status of the response. */
+type Found =
+  { readonly name: unknown; readonly id: unknown; readonly status: Status; readonly amount: unknown } | number;
+
+interface ByHand {
+  readonly believes: (arrived: Arrived) => boolean | Promise<boolean>;
+  readonly read: (body: never, headers: IncomingHttpHeaders) => Found;
+}
+
+const hmac = (algorithm: string, text: string, encoding: 'hex' | 'base64' = 'hex'): string =>
+  createHmac(algorithm, key).update(text).digest(encoding);
+const isSigned =
+  (header: string, toRight: (body: string) => string): ByHand['believes'] =>
+  ({ headers, body }) =>
+    headers[header] === toRight(body);
+const hasToken: ByHand['believes'] = ({ url }) => url.endsWith(`/${key}`);
+
+/** Returns what `word` means: an outcome, nothing yet, or nothing that the reader knows. */
+function toFound(
+  states: Readonly<Record<string, Status | 'PENDING'>>,
+  word: unknown,
+  found: { readonly name: unknown; readonly id: unknown; readonly amount?: unknown },
+): Found {
+  const status = states[String(word)];
+  if (status === undefined || found.id === undefined || found.id === null || found.id === '') return 400;
+  return status === 'PENDING' ? 200 : { amount: undefined, ...found, status };
+}
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** By service. */
+export const byHand: Readonly<Record<string, ByHand>> = {
+  paystack: {
+    believes: isSigned('x-paystack-signature', (body) => hmac('sha512', body)),
+    read({ event, data }: { event: string; data: Data }) {
+      if (!event.startsWith('transfer.')) return 200;
+      const states = {
+        'transfer.success': 'SUCCESS',
+        'transfer.failed': 'FAILED',
+        'transfer.reversed': 'REVERSED',
+      } as const;
+      return toFound(states, event, { name: data.transfer_code, id: data.reference, amount: data.amount });
+    },
+  },
+  flutterwave3: {
+    believes: isSigned('verif-hash', () => key),
+    read({ event, data }: { event: string; data: Data }) {
+      if (!event.startsWith('transfer.')) return 200;
+      const states = { SUCCESSFUL: 'SUCCESS', FAILED: 'FAILED', NEW: 'PENDING', PENDING: 'PENDING' } as const;
+      const word = event === 'transfer.completed' ? data.status : event;
+      return toFound(states, word, { name: data.id, id: data.reference, amount: data.amount });
+    },
+  },
+  flutterwave4: {
+    believes: isSigned('flutterwave-signature', (body) => hmac('sha256', body, 'base64')),
+    read({ webhook_id: name, type, data }: { webhook_id: string; type: string; data: Data }) {
+      if (!type.startsWith('transfer.')) return 200;
+      const states = { SUCCESSFUL: 'SUCCESS', FAILED: 'FAILED', 'transfer.reversal': 'REVERSED' } as const;
+      const word = type === 'transfer.disburse' ? data.status : type;
+      return toFound(states, word, { name, id: data.reference, amount: data.amount });
+    },
+  },
+  pawapay: {
+    believes: ({ url, headers, body }) =>
+      messageSignature({ publicKeys: secrets.PAWAPAY_PUBLIC_KEY, url: secrets.PAWAPAY_CALLBACK_URL })(
+        { method: 'POST', url, headers },
+        undefined,
+        Buffer.from(body),
+      ),
+    read({ payoutId: id, providerTransactionId: name = id, status, amount }: Data) {
+      return toFound({ COMPLETED: 'SUCCESS', FAILED: 'FAILED', PROCESSING: 'PENDING' }, status, { name, id, amount });
+    },
+  },
+  mtn: {
+    believes: hasToken,
+    read({ externalId: id, financialTransactionId: name = id, status, amount }: Data) {
+      return toFound({ SUCCESSFUL: 'SUCCESS', FAILED: 'FAILED', PENDING: 'PENDING' }, status, { name, id, amount });
+    },
+  },
+  korapay: {
+    believes: isSigned('x-korapay-signature', (body) =>
+      hmac('sha256', JSON.stringify((JSON.parse(body) as { data: unknown }).data)),
+    ),
+    read({ data: { reference: id, status, amount } }: { data: Data }) {
+      return toFound({ success: 'SUCCESS', failed: 'FAILED', processing: 'PENDING' }, status, { name: id, id, amount });
+    },
+  },
+  monnify: {
+    believes: isSigned('monnify-signature', (body) => hmac('sha512', body)),
+    read({ eventType, eventData: data }: { eventType: string; eventData: Data }) {
+      if (!eventType.endsWith('_DISBURSEMENT')) return 200;
+      const states = { SUCCESS: 'SUCCESS', FAILED: 'FAILED', REVERSED: 'REVERSED', PENDING: 'PENDING' } as const;
+      return toFound(states, data.status, { name: data.transactionReference, id: data.reference, amount: data.amount });
+    },
+  },
+  mpesa: {
+    believes: hasToken,
+    read({ Result }: { Result: Data & { ResultParameters?: { ResultParameter: { Value: unknown }[] } } }) {
+      if (typeof Result.ResultCode !== 'number') return 400;
+      const amount = Result.ResultParameters?.ResultParameter[0]?.Value;
+      const found = { name: Result.TransactionID, id: Result.OriginatorConversationID, amount };
+      return toFound({ paid: 'SUCCESS', failed: 'FAILED' }, Result.ResultCode === 0 ? 'paid' : 'failed', found);
+    },
+  },
+  cinetpay: {
+    believes: hasToken,
+    read({ treatment_status: word, client_transaction_id: id, operator_transaction_id: name, amount }: Data) {
+      const states = { VAL: 'SUCCESS', REJ: 'FAILED', NEW: 'PENDING', REC: 'PENDING', NOS: 'PENDING' } as const;
+      return toFound(states, word, { name: name === '' ? id : name, id, amount });
+    },
+  },
+  wise: {
+    believes: ({ headers, body }) => {
+      const signature = Buffer.from(String(headers['x-signature-sha256']), 'base64');
+      return verify('sha256', Buffer.from(body), secrets.WISE_PUBLIC_KEY, signature);
+    },
+    read({ event_type: event, data }: { event_type: string; data: { resource: Data; current_state: string } }) {
+      if (!event.startsWith('transfers#')) return 200;
+      const outcomes = { outgoing_payment_sent: 'SUCCESS', cancelled: 'FAILED', funds_refunded: 'REVERSED' } as const;
+      const states = { ...outcomes, processing: 'PENDING', bounced_back: 'PENDING' } as const;
+      const { id } = data.resource;
+      return toFound(states, event === 'transfers#state-change' ? data.current_state : event, { name: id, id });
+    },
+  },
+  razorpayx: {
+    believes: isSigned('x-razorpay-signature', (body) => hmac('sha256', body)),
+    read({ event, payload }: { event: string; payload: { payout: { entity: Data } } }, headers) {
+      if (!event.startsWith('payout.')) return 200;
+      const { reference_id: id, amount } = payload.payout.entity;
+      if (id === null) return 200;
+      const outcomes = {
+        'payout.processed': 'SUCCESS',
+        'payout.failed': 'FAILED',
+        'payout.reversed': 'REVERSED',
+      } as const;
+      const states = { ...outcomes, 'payout.initiated': 'PENDING', 'payout.pending': 'PENDING' } as const;
+      return toFound(states, event, { name: headers['x-razorpay-event-id'], id, amount });
+    },
+  },
+};
+
+/** Serves an endpoint by hand. */
+export function serveByHand(service: string, book: Book): Promise<string> {
+  const { believes, read } = byHand[service] ?? {};
+  const seen = new Map<string, unknown>();
+  const ends = new Map<string, unknown>();
+  function readSafely({ body, headers }: Arrived): Found {
+    try {
+      const payload: unknown =
+        service === 'cinetpay' ? Object.fromEntries(new URLSearchParams(body)) : JSON.parse(body);
+      return read?.(payload as never, headers) ?? 400;
+    } catch {
+      return 400;
+    }
+  }
+  async function handle(arrived: Arrived): Promise<number> {
+    if ((await believes?.(arrived)) !== true) return 401;
+    const found = readSafely(arrived);
+    if (typeof found === 'number') return found;
+    const { name, id, status, amount } = found;
+    const [event, end] = [`${String(name)} ${status}`, `${String(id)} ${status}`];
+    if (seen.has(event)) return seen.get(event) === amount ? 200 : 422;
+    if (ends.has(end)) return ends.get(end) === amount ? 200 : 422;
+    const [isPaid, isFailed, isReversed] = ['SUCCESS', 'FAILED', 'REVERSED'].map((each) =>
+      ends.has(`${String(id)} ${each}`),
+    );
+    if ((status === 'SUCCESS' && isFailed) || (status === 'FAILED' && isPaid)) return 422;
+    seen.set(event, amount);
+    ends.set(end, amount);
+    const isRefunded = status === 'REVERSED' ? isFailed : status === 'SUCCESS' && isReversed;
+    if (isRefunded === true) return 200;
+    try {
+      await book({ data: { externalId: String(id), status } });
+    } catch (error) {
+      seen.delete(event);
+      ends.delete(end);
+      throw error;
+    }
+    return 200;
+  }
+  return serveHere((request, response) => {
+    void readText(request)
+      .then((body) => handle({ url: String(request.url), headers: request.headers, body }))
+      .catch(() => 500)
+      .then((status) => response.writeHead(status).end());
+  });
+}
