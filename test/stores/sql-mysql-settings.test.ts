@@ -184,7 +184,7 @@ test('check warns of a binary log that does not wait for the disk, unless InnoDB
     (text) => text.replace('@@log_bin', '1'),
   );
   onTestFinished(async () => {
-    await admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL sync_binlog = 0');
+    await database.admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL sync_binlog = 0');
     await proxy.close();
   });
   for (const [log, flush, warnings] of [
@@ -193,9 +193,9 @@ test('check warns of a binary log that does not wait for the disk, unless InnoDB
     [1, 1, []],
     [0, 3, []],
   ] as const) {
-    await admin.query(`SET GLOBAL sync_binlog = ${log}, GLOBAL innodb_flush_log_at_trx_commit = ${flush}`);
-    expect(await check(connect({ uri: proxy.url }))).toMatchObject({ checked: { ok: true }, warnings });
-    expect(await check(connect())).toMatchObject({ checked: { ok: true }, warnings: [] });
+    await database.admin.query(`SET GLOBAL sync_binlog = ${log}, GLOBAL innodb_flush_log_at_trx_commit = ${flush}`);
+    expect(await check(database.connect({ uri: proxy.url }))).toMatchObject({ checked: { ok: true }, warnings });
+    expect(await check(database.connect())).toMatchObject({ checked: { ok: true }, warnings: [] });
   }
 });
 
