@@ -258,13 +258,14 @@ describe('it does not judge', () => {
 test('what was broken is mended after Ctrl+C', async () => {
   const { book, count, folder } = await makeBooks();
   const url = await withRouter({ onSuccess: book, onFailed: book });
-  const [broken, mended] = [join(folder, 'broken'), join(folder, 'mended')];
-  const commands = ['--break', `touch ${broken} && sleep 2`, '--mend', `echo $ID >> ${mended}`];
+  const [broken, log] = [join(folder, 'broken'), join(folder, 'log')];
+  const commands = ['--break', `touch ${broken} && sleep 2 && echo broke >> ${log}`, '--mend', `echo $ID >> ${log}`];
   const { child, ended } = start(['check', '--to', url, ...count, ...commands]);
   await expect.poll(() => existsSync(broken), { timeout: 60_000 }).toBe(true);
   child.kill('SIGINT');
   expect((await ended).code).toBe(2);
-  expect(await readFile(mended, 'utf8')).toMatch(/^check-handler-fails-\S+\n$/);
+  // A --break that went on would undo the --mend.
+  expect(await readFile(log, 'utf8')).toMatch(/^broke\ncheck-handler-fails-\S+\n$/);
 });
 
 test('a --mend that fails ends the check with 2', async () => {
