@@ -17,7 +17,7 @@ import { z } from 'zod';
 import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { freePort } from '../../../../test/support/servers/port.js';
 import { startRedis } from '../../../../test/support/servers/redis.js';
-import { byHand, check, isWhole, makeBooks, serveHere, withRouter, type Book } from './support.js';
+import { byHand, check, isWhole, makeBooks, only, serveHere, withRouter, type Book } from './support.js';
 
 const right = { code: 0, wrong: [], unseen: [] };
 describe('no right endpoint is called wrong:', () => {
@@ -268,11 +268,13 @@ test('what was broken is mended after Ctrl+C', async () => {
   expect(await readFile(log, 'utf8')).toMatch(/^broke\ncheck-handler-fails-\S+\n$/);
 });
 
-test('a --mend that fails ends the check with 2', async () => {
-  const { book, count } = await makeBooks();
+test('a --mend that fails ends the check with 2, also if it succeeds at the end', async () => {
+  const { book, count, folder } = await makeBooks();
   const url = await withRouter({ onSuccess: book, onFailed: book });
-  const { code, err } = await run('check', '--to', url, ...count, '--break', 'exit 0', '--mend', 'exit 1');
-  expect([code, err]).toEqual([2, expect.stringContaining('--mend failed')]);
+  const end = (mend: string) => run('check', '--to', url, ...count, ...only(), '--break', 'exit 0', '--mend', mend);
+  expect(await end('exit 1')).toMatchObject({ code: 2, err: expect.stringContaining('--mend failed') as string });
+  const tried = join(folder, 'tried');
+  expect(await end(`test -e ${tried} || ! touch ${tried}`)).toMatchObject({ code: 2, err: '' });
 });
 
 test('the app learns of each payout by --prepare', async () => {
