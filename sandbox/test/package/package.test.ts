@@ -101,8 +101,10 @@ test('no manifest names the other package, both have one version, and neither ru
 test.each([
   ['module', `import * as sandbox from '${name}';`],
   ['commonjs', `const sandbox = require('${name}');`],
-])('the sandbox serves its page and delivers its fixtures, and the callback of a service by its name, in a %s', async (type, load) => {
-  const program = `${load}
+])(
+  'the sandbox serves its page and delivers its fixtures, and the callback of a service by its name, in a %s',
+  async (type, load) => {
+    const program = `${load}
     const { deliver, transferSandbox, transferSucceeded } = sandbox;
     transferSandbox().then(async (running) => {
       const files = ['', 'app.js', 'style.css', 'icon.svg'].map((file) => fetch(running.consoleUrl + file));
@@ -113,17 +115,18 @@ test.each([
       console.log(JSON.stringify([statuses, acknowledged && named.acknowledged, Object.keys(sandbox).sort()]));
       await running.close();
     });`;
-  const printed = await run(process.execPath, [`--input-type=${type}`, '--eval', program], alone());
-  expect(JSON.parse(printed)).toEqual([
-    [200, 200, 200, 200],
-    true,
-    [
-      ...['basicAuth', 'defineService', 'deliver', 'headerToken', 'hmacSignature', 'ipAllowList', 'messageSignature'],
-      ...['publicKeySignature', 'transferFailed', 'transferSandbox', 'transferScenarios', 'transferSucceeded'],
-      ...['transferToken', 'urlToken'],
-    ],
-  ]);
-});
+    const printed = await run(process.execPath, [`--input-type=${type}`, '--eval', program], alone());
+    expect(JSON.parse(printed)).toEqual([
+      [200, 200, 200, 200],
+      true,
+      [
+        ...['basicAuth', 'defineService', 'deliver', 'headerToken', 'hmacSignature', 'ipAllowList', 'messageSignature'],
+        ...['publicKeySignature', 'transferFailed', 'transferSandbox', 'transferScenarios', 'transferSucceeded'],
+        ...['transferToken', 'urlToken'],
+      ],
+    ]);
+  },
+);
 
 interface Line {
   readonly type: string;
