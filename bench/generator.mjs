@@ -2,7 +2,7 @@
 // of what the servers cost; every request carries an id that was never sent before.
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { makeUnique, newRequest } from './request.mjs';
+import { makeUnique, newRequest } from './callback.mjs';
 
 const ok = Buffer.from('HTTP/1.1 200 ');
 /** The whole length of the response that `bytes` begin, or undefined when its head is not complete. */

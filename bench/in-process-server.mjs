@@ -1,7 +1,7 @@
 // One server of in-process.mjs, with its load: 32 connections that begin and end in this process. In each turn of the
 // event loop every connection sends one request, so that the turn itself, 8 µs, is shared by 32.
 import { Duplex } from 'node:stream';
-import { makeUnique, newRequest } from './request.mjs';
+import { makeUnique, newRequest } from './callback.mjs';
 import { served } from './servers/serve.mjs';
 
 const ok = Buffer.from('HTTP/1.1 200 ');

@@ -11,10 +11,7 @@ export type StoreProbe =
   // With `error`, so that `ok` narrows it even without `strict`.
   { ok: true; storeMs: number; error?: undefined } | { ok: false; error: unknown };
 
-/**
- * Tries all that the store does for a callback, with a new key, and lets the store check itself. Beside `onReversed` it
- * claims both records. Never rejects.
- */
+/** Tries all that the store does for a callback, and lets the store check itself. Never rejects. */
 export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {

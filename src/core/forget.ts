@@ -33,10 +33,7 @@ type RecordName = 'transfer' | 'reversal';
 
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
-/**
- * Forgets a handled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
- * other than the one that was seen. Resolves with whether the callback was forgotten.
- */
+/** Forgets what `forget` of the receiver forgets: never a claim, or a record other than the one that was seen. */
 export async function forgetCallback<Tx>(id: string, options: ForgetOptions, parts: ClaimParts<Tx>): Promise<boolean> {
   requireId(id);
   onlyKnownOptions(options, ['fingerprint', 'by', 'reason']);

@@ -1,7 +1,7 @@
 import { setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
-import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
+import type { CallbackShape, EventShape, OtherEvent } from './callback.js';
 import { HeldClaim, type SettleEnding } from './claim/held-claim.js';
 import type { LineEnd } from './claim/line.js';
 import { toContext, WatchedTx } from './context.js';
@@ -122,20 +122,17 @@ function callHandler<C extends CallbackShape, Tx>(
   context: HandlerContext<Tx>,
   { options: { onSuccess, onFailed, onReversed, onOther } }: ReceiverParts<C, Tx>,
 ): unknown {
-  const { callback } = delivery;
-  return traceHandler(delivery, () => {
-    switch (delivery.event) {
-      case 'transfer.success':
-        return onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context);
-      case 'transfer.failed':
-        return onFailed?.(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
-      case 'transfer.reversed':
-        return onReversed?.(callback as CallbackShape, context);
-      case 'other':
-        return onOther?.(callback as OtherEvent, context);
-    }
-  });
+  const { callback, event } = delivery;
+  const handlers = {
+    'transfer.success': onSuccess,
+    'transfer.failed': onFailed,
+    'transfer.reversed': onReversed,
+    other: onOther,
+  } as Readonly<Record<EventShape['event'], Handler<Tx> | undefined>>;
+  return traceHandler(delivery, () => handlers[event]?.(callback, context));
 }
+
+type Handler<Tx> = (callback: EventShape, context: HandlerContext<Tx>) => unknown;
 
 function toFailure(error: unknown): Failure {
   return isRetryLater(error)

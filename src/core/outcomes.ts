@@ -57,7 +57,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'warn',
     line: 'Another delivery still holds the claim of this callback; the service retries.',
   },
-  /** Your handler had succeeded for this id with other facts. Retries change nothing: investigate. */
+  /** Your handler had succeeded for this id with other facts. The payout service retries in vain: investigate. */
   conflict: {
     status: 422,
     message: 'A callback with this id was handled with other facts.',
@@ -66,8 +66,8 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
   /**
    * Not the expected callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
-   * had read the body, if its `payload` threw, or if its `read` returned a promise. Retries change nothing:
-   * investigate.
+   * had read the body, if its `payload` threw, or if its `read` returned a promise. The payout
+   * service retries in vain: investigate.
    */
   invalid: {
     status: 400,

@@ -66,16 +66,10 @@ function acknowledge<C extends CallbackShape, Tx>(
   reading: ReadingOf<'ignored' | 'pending'>,
   { ignored }: ReceiverParts<C, Tx>,
 ): Ignored {
-  if (reading.kind === 'ignored') {
-    const type = toPrintable(reading.name);
-    return { outcome: 'ignored', type, count: ignored.count(type) };
-  }
+  const type = toPrintable(reading.kind === 'ignored' ? reading.name : reading.state);
+  if (reading.kind === 'ignored') return { outcome: 'ignored', type, count: ignored.count(type) };
   const { id, externalId } = reading.ids;
-  return {
-    outcome: 'ignored',
-    ...toIds(id && toPrintable(id), externalId && toPrintable(externalId)),
-    type: toPrintable(reading.state),
-  };
+  return { outcome: 'ignored', ...toIds(id && toPrintable(id), externalId && toPrintable(externalId)), type };
 }
 
 type ReadingOf<K extends Reading['kind']> = Extract<Reading, { kind: K }>;

@@ -17,22 +17,21 @@ export function validateCallback<E extends EventShape>(
     const reading = service.readCallback(input);
     if (reading.kind === 'invalid') return toShown(reading);
     if (reading.kind !== 'callback' || reading.fields.event !== 'other' || takesOther) return reading;
-    return toShown(invalid([{ path: ['event'], message: 'Not a final status, and no `onOther` takes it' }], reading));
+    const { id, externalId }: Ids = reading.callback.data;
+    return toShown({ issues: [noFinalStatus], ids: toIds(id, externalId) });
   } catch (error) {
-    return toShown({ ...invalid([{ path: [], message: 'The callback cannot be read' }]), error: toReason(error) });
+    return toShown({ issues: [unreadable], ids: {}, error: toReason(error) });
   }
 }
 
-function invalid(issues: readonly Issue[], reading?: Extract<Reading, { kind: 'callback' }>): Invalid {
-  const { id, externalId }: Ids = reading?.callback.data ?? {};
-  return { kind: 'invalid', issues, ids: toIds(id, externalId) };
-}
+const noFinalStatus: Issue = { path: ['event'], message: 'Not a final status, and no `onOther` takes it' };
+const unreadable: Issue = { path: [], message: 'The callback cannot be read' };
 
 /**
  * A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the
  * sender.
  */
-function toShown({ issues, ids: { id, externalId }, error }: Invalid): Invalid {
+function toShown({ issues, ids: { id, externalId }, error }: Omit<Invalid, 'kind'>): Invalid {
   return {
     kind: 'invalid',
     issues: Object.freeze(

@@ -44,7 +44,8 @@ const secrets = [
 const fitting = (): unknown => () => ({});
 const receiverOptions = { store: memoryStore(), onSuccess: fitting(), onFailed: fitting(), logger: false };
 const credentials = { baseUrl: 'https://example.com', apiKey: 'a', apiSecret: 'b' };
-const asked = transferService(credentials);
+// It knows no transfer: a query of a service that is not there is repeated after a pause.
+const asked = transferService({ ...credentials, fetch: () => Promise.resolve(new Response(null, { status: 404 })) });
 const names = 'id receiver signal';
 const times = 'verifyTimeoutMs confirmTimeoutMs inFlightWaitMs leaseMs handlerTimeoutMs storeTimeoutMs retentionMs';
 const receiver = `store onSuccess onFailed onReversed onOther service confirm onOutcome logger ${times}`;

@@ -43,7 +43,7 @@ const rows = readRows('outcomes').map((row) => {
   const { status, ...response } = outcomes[row.name as keyof typeof outcomes];
   const retries = 'retryAfter' in response ? ' + Retry-After' : '';
   const [, meaning = '', next = ''] = /^(.*)\. (.*)$/.exec(row.comment) ?? [];
-  return { ...row, status: `${status}${retries}`, meaning, next };
+  return { ...row, status: `${status}${retries}`, meaning, next: next.replace('The payout service ', '') };
 });
 
 const levels = ['info', 'warn', 'error'].flatMap((level) => {
@@ -55,7 +55,7 @@ const levels = ['info', 'warn', 'error'].flatMap((level) => {
 /** The tables of a page: the head and the rows of each. */
 const handlers = [
   [
-    ['outcome', 'status', 'what has happened', 'what follows'],
+    ['outcome', 'status', 'what has happened', 'the payout service'],
     ...rows.map(({ name, status, meaning, next }) => [`\`${name}\``, status, meaning, next]),
   ],
 ];

@@ -22,11 +22,10 @@ export const deno = (): string =>
     'linux-x64': 'node_modules/@deno/linux-x64-glibc/deno',
   });
 
-const parsedBefore = 'the framework parses JSON before it calls the function, and refuses the rest itself';
-const readBefore =
-  'the framework reads the body before it calls the function, with a limit of its own, and accepts every type';
+const parsedBefore = 'the framework parses JSON first';
+const readBefore = 'the framework reads the body first, with its own limit, and accepts every type';
 
-const notRouted = 'the framework itself refuses the methods for which it has no route';
+const notRouted = 'the framework has no route for it';
 
 /** The first one is the listener, to which the others are compared. */
 export const hosts: readonly Host[] = [

@@ -52,7 +52,7 @@ describe.each(expressServers)('on $name', (server) => {
   }
 
   test.each(others)('with %s as verifier, other paths are left to the app', async (_name, verify) => {
-    await expectLeftToApp(verify, [...elsewhere, ...oneBelow], ['POST', ...methods]);
+    await expectLeftToApp(verify, [...elsewhere, ...oneBelow], ['POST', 'PUT']);
   });
 
   test.each(readers)('with %s as verifier, POST one segment below is a delivery', async (_name, verify) => {
@@ -68,7 +68,7 @@ describe.each(expressServers)('on $name', (server) => {
   test.each(readers)(
     'with %s as verifier, other paths are left to the app, and other methods one segment below',
     async (_name, verify) => {
-      await expectLeftToApp(verify, elsewhere, ['POST', ...methods]);
+      await expectLeftToApp(verify, elsewhere, ['POST', 'PUT']);
       await expectLeftToApp(verify, oneBelow, methods);
     },
   );

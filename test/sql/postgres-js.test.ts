@@ -9,6 +9,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres, { type TransactionSql } from 'postgres';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { claimFree } from '../stores/support.js';
 import { receiverOf } from '../core/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
@@ -103,9 +104,36 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
           expect(await count('written', `name = '${callback.data.id}'`)).toBe(1);
           expect(await receiver.close()).toEqual({ unfinished: 0, ids: [] });
         }
-        await sql.end();
+        // Without a limit it may wait for the connection that has ended.
+        await sql.end({ timeout: 1 });
       },
     );
+  });
+
+  test(`a handler of ${name} that ends its transaction is refused, and the next transaction of the app is whole`, async () => {
+    const sql = postgres(server.url, { max: 1 });
+    const store = makeStore(sql, {});
+    await store.migrate();
+    for (const text of ['ROLLBACK', ' commit;', 'END; SELECT 1', 'Abort work', "PREPARE TRANSACTION 'a'"]) {
+      let own: ReturnType<typeof runOwn> | undefined;
+      const receiver = receiverOf({
+        store: store as ReturnType<typeof postgresJsStore>,
+        async onSuccess({ data }, { tx }) {
+          await send(tx, `INSERT INTO written VALUES ('${data.id}')`);
+          // It waits for the connection.
+          own = runOwn(sql);
+          await send(tx, text);
+        },
+      });
+      const callback = transferSucceeded();
+      expect([text, await receiver.receive(callback)]).toMatchObject([
+        text,
+        { outcome: 'handler_failed', error: { code: 'TRANSACTION_CONTROL' } },
+      ]);
+      expect([text, await own]).toEqual([text, { isCommitted: true, steps: 2 }]);
+      expect(await count('written', `name = '${callback.data.id}'`)).toBe(0);
+    }
+    await sql.end();
   });
 
   test(`a handler of ${name} is committed although the default level of isolation would refuse its COMMIT`, async () => {
@@ -137,3 +165,23 @@ for (const [name, { makeStore, send }] of Object.entries(libraries)) {
     await sql.end();
   });
 }
+
+test('tx of postgres.js refuses a template that ends the transaction, also in a savepoint, and takes a fragment that begins alike', async () => {
+  const sql = postgres(server.url, { max: 1 });
+  const store = postgresJsStore(sql);
+  await store.migrate();
+  const claim = await claimFree(store);
+  const { tx } = claim;
+  const refused = expect.objectContaining({ code: 'TRANSACTION_CONTROL' }) as Error;
+  expect(() => tx`ROLLBACK`).toThrow(refused);
+  await expect(tx.savepoint((inner) => inner`COMMIT`)).rejects.toEqual(refused);
+  await expect(tx.savepoint((inner) => inner.unsafe('COMMIT'))).rejects.toEqual(refused);
+  await tx`SAVEPOINT a`;
+  await tx`ROLLBACK TO a`;
+  const fragment = tx`end_at > start`;
+  expect(await tx`SELECT 1 AS found FROM (SELECT 2 AS end_at, 1 AS start) AS times WHERE ${fragment}`).toEqual([
+    { found: 1 },
+  ]);
+  await claim.release();
+  await sql.end();
+});

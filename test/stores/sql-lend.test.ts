@@ -86,6 +86,33 @@ test.each([
   else expect(await sent).toEqual({ sent: query });
 });
 
+test.each([
+  ['COMMIT', true],
+  [' commit and no chain', true],
+  ['END;', true],
+  ['Rollback work ; SELECT 1', true],
+  ['abort', true],
+  ["PREPARE TRANSACTION 'a'", true],
+  ['ROLLBACK TO part', false],
+  ['end_at > now()', false],
+  ['commit IS NULL', false],
+  ['BEGIN', false],
+  ['SELECT 1; COMMIT', false],
+])('the lazy statement %j ends a transaction: %s', (text, ends) => {
+  const library = Object.assign((query: unknown) => query, { unsafe: (query: unknown) => query });
+  const { tx } = lend(library, { lazy: ['unsafe'] });
+  const template = Object.assign([text], { raw: [text] });
+  for (const [send, query] of [
+    [(given: unknown) => tx.unsafe(given), text],
+    [tx, template],
+  ] as const) {
+    if (ends) expect(() => send(query)).toThrow(expect.objectContaining(isControl));
+    else expect(send(query)).toBe(query);
+  }
+  // Names of columns.
+  expect([tx(text), tx([text])]).toEqual([text, [text]]);
+});
+
 test('the parts of `tx` have their own rules, and a control that ends a nested transaction is called', async () => {
   const runner = { depth: 2, commit: () => 'committed', query: () => Promise.resolve('sent') };
   const loan = lend(

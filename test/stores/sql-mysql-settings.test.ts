@@ -184,6 +184,28 @@ test('check warns of a COMMIT that does not wait for the disk', async () => {
   }
 });
 
+test('check warns of a binary log that does not wait for the disk, unless InnoDB waits by itself', async () => {
+  const proxy = await startMysqlProxy(
+    database.url,
+    () => 'pass',
+    (text) => text.replace('@@log_bin', '1'),
+  );
+  onTestFinished(async () => {
+    await admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL sync_binlog = 0');
+    await proxy.close();
+  });
+  for (const [log, flush, warnings] of [
+    [0, 1, [expect.stringContaining('`sync_binlog` is 0: a crash')]],
+    [100, 1, [expect.stringContaining('`sync_binlog` is 100: a crash')]],
+    [1, 1, []],
+    [0, 3, []],
+  ] as const) {
+    await admin.query(`SET GLOBAL sync_binlog = ${log}, GLOBAL innodb_flush_log_at_trx_commit = ${flush}`);
+    expect(await check(connect({ uri: proxy.url }))).toMatchObject({ checked: { ok: true }, warnings });
+    expect(await check(connect())).toMatchObject({ checked: { ok: true }, warnings: [] });
+  }
+});
+
 // As ProxySQL does with some settings, Percona XtraDB Cluster with locks, and Vitess with the whole statement.
 test.each([
   [

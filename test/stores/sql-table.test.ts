@@ -109,7 +109,7 @@ test('check warns of a COMMIT that does not wait for the disk, and leaves no rec
     const logger = { info: vi.fn(), warn: (_: object, message: string) => warnings.push(message), error: vi.fn() };
     const receiver = receiverOn(server.pool({ options: `-c synchronous_commit=${value}` }), { logger });
     expect(await receiver.check()).toMatchObject({ ok: true });
-    const expected = containing('`synchronous_commit` is off: a crash of the database may lose callbacks');
+    const expected = containing('`synchronous_commit` is off: a crash of the database or its machine may lose callbacks');
     expect(warnings).toEqual(value === 'off' ? [expected] : []);
   }
   expect((await pool.query(live)).rows).toEqual(rows);

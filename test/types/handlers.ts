@@ -27,6 +27,7 @@ transferCallbackReceiver({
     expectTypeOf(callback.event).toEqualTypeOf<'transfer.success'>();
     expectTypeOf(callback.data.status).toEqualTypeOf<'SUCCESS'>();
     expectTypeOf(callback.data.failureReason).toEqualTypeOf<null>();
+    expectTypeOf(callback.data.amount).toEqualTypeOf<number>();
     expectTypeOf(context).toEqualTypeOf<HandlerContext>();
     expectTypeOf(context.tx).toEqualTypeOf<undefined>();
     expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
@@ -75,7 +76,15 @@ transferCallbackReceiver({
       expectTypeOf(data.bankAccount).toEqualTypeOf<null>();
     }
   },
-  onFailed: nothing,
+  onFailed({ data }) {
+    if (data.paymentMethod === 'mobile_money') {
+      expectTypeOf(data.walletNumber).toEqualTypeOf<string>();
+      expectTypeOf(data.bankAccount).toEqualTypeOf<null>();
+    } else {
+      expectTypeOf(data.bankAccount).toEqualTypeOf<Record<string, unknown>>();
+      expectTypeOf(data.walletNumber).toEqualTypeOf<null>();
+    }
+  },
 });
 
 // `confirm` and the callback as a whole are the union, narrowed on `event`.

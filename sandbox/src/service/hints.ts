@@ -11,7 +11,7 @@ const byStatus: Readonly<Record<number, string>> = {
   401: 'The sender was refused. Does the callback URL, or a header, carry the token?',
   404:
     'Nothing is mounted at this path. With urlToken or transferToken the path of app.post ends in /:token, and the ' +
-    'callback URL in the token. Correct the one that is wrong.',
+    'callback URL in the token. Correct the path or the URL.',
   405: 'The path is there, but takes no POST.',
   409: 'Another delivery of this callback was being handled.',
   413: 'The body is longer than the app allows.',

@@ -69,7 +69,7 @@ export interface TransferSandboxOptions {
   attemptTimeoutMs?: number | undefined;
   /**
    * The seed of all ids. Two sandboxes with the same seed make the same ids in the same order. Fix it only beside a
-   * store that the test makes: one that outlives the sandbox takes the same ids for callbacks that it has handled.
+   * store that the test makes: a store that outlives the sandbox takes the ids of the next run for handled callbacks.
    * @default random
    */
   seed?: number | undefined;

@@ -147,7 +147,7 @@ class Reader {
     this.query = query;
   }
 
-  /** What is written for a reader that reads slowly or no more would fill the memory. */
+  /** Whether the page reads slowly, or has stopped: further messages would fill the memory. */
   get isBehind(): boolean {
     return this.response.writableNeedDrain;
   }

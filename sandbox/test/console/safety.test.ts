@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { create, startMerchant, startSandbox } from '../service/support.js';
 import { browser, openConsole, shows } from './support.js';
 
-// The page does no harm: with text of strangers, for pages of strangers, with secrets, and in a shell.
+// The page does no harm: with text of others, for pages of others, with secrets, and in a shell.
 
-test('text of strangers is text: an externalId, a response, a reason', async () => {
+test('text of others is text: an externalId, a response, a reason', async () => {
   const hostile = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
   const { url } = await startMerchant((_received, _count, response) => {
     response.writeHead(500).end(JSON.stringify({ message: hostile, body: hostile }));
@@ -22,7 +22,7 @@ test('text of strangers is text: an externalId, a response, a reason', async () 
 
 test('a page of another origin can neither read the console nor write to it', async () => {
   const { url, received } = await startMerchant((_received, _count, response) => {
-    response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>stranger</title>');
+    response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>other</title>');
   });
   const sandbox = await startSandbox({ clock: 'manual' });
   const context = await browser.newContext();

@@ -27,9 +27,6 @@ const rowsOf = (output: string): string[] => output.split('\n').filter((line) =>
 test('npm run demo plays each transfer and a forgery, and ends with 0 if each ended as designed', async () => {
   const { code, out, err } = await start([]).ended;
   expect([code, err, rowsOf(out)]).toEqual([0, '', rows]);
-  expect(out).toMatch(
-    /Attempts {2}Handled once {2}Twice {2}Never\n *Transfers +11 +28 +11 +0 +0\n *Forgeries +1 +1 +0 +0 +1\n/,
-  );
   expect(longestLine(out)).toBeLessThanOrEqual(80);
   expect(out).not.toContain('\u001B');
 });

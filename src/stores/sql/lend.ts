@@ -14,6 +14,8 @@ export interface Loan<Tx> {
 export interface LendRules {
   /** Methods that send a statement, and reject where others throw. Refused if that would begin or end a transaction. */
   readonly queries?: readonly string[];
+  /** Methods whose statement is sent when it is awaited. They throw if it would end the transaction. */
+  readonly lazy?: readonly string[];
   /**
    * Methods that end the connection or return it to its pool, which the store does. They do nothing, resolve, and call
    * the callback.
@@ -34,6 +36,10 @@ export interface LendRules {
 /** What begins or ends a transaction. What else does that is found out when the success is recorded. */
 const controlText =
   /^\s*(?:begin|start\s|commit|end\b|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|abort|prepare\s+transaction)/i;
+
+/** A statement that ends a transaction. A fragment may begin with the same word, as the name of a column. */
+const endText =
+  /^\s*(?:(?:commit|end|rollback|abort)(?:\s+(?:work|transaction|and(?:\s+no)?\s+chain))*\s*(?:;|$)|prepare\s+transaction\s)/i;
 
 /**
  * A query that locks tables: MySQL commits all earlier writes. The `LOCK TABLE` of PostgreSQL has neither READ nor
@@ -77,7 +83,7 @@ export function lend<Tx extends object>(target: Tx, rules: LendRules = {}): Loan
 }
 
 function lendObject<T extends object>(target: T, rules: LendRules, lending: Lending): T {
-  const { queries = [], ignored = [], controls = [], parts = {} } = rules;
+  const { queries = [], lazy = [], ignored = [], controls = [], parts = {} } = rules;
   const { nests = nestingMethods, nested = {} } = rules;
   /** What the handler has set on the object, and what is lent of it. */
   const own: Record<PropertyKey, unknown> = Object.fromEntries(ignored.map((name) => [name, doNothing]));
@@ -98,6 +104,12 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
         } catch (error) {
           return reject(error, args);
         }
+      };
+    }
+    if (lazy.includes(name)) {
+      return (...args) => {
+        refuseEnd(readText(args[0]));
+        return call(args);
       };
     }
     if (nests.includes(name)) return (...args) => nest(call, args, nested, lending);
@@ -123,7 +135,10 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
       own[name] = value;
       return true;
     },
-    apply: (_, self, args: unknown[]) => callOpen(target as unknown as Method, self, args, lending),
+    apply(_, self, args: unknown[]) {
+      refuseEnd(readTemplate(args[0]));
+      return callOpen(target as unknown as Method, self, args, lending);
+    },
   });
 }
 
@@ -168,6 +183,15 @@ export function readText(query: unknown): string {
   const { text, sql } = (query ?? {}) as { text?: unknown; sql?: unknown };
   const sent = text ?? sql ?? query;
   return typeof sent === 'string' ? sent : '';
+}
+
+/** Reads the beginning of a query of postgres.js, which is a template. It also calls `tx` with the names of columns. */
+function readTemplate(query: unknown): string {
+  return Array.isArray(query) && Object.hasOwn(query, 'raw') ? String(query[0]) : '';
+}
+
+function refuseEnd(text: string): void {
+  if (endText.test(text)) throw controlRefusal();
 }
 
 /** Rejects as `pg` does: calls the callback, if the last argument is one. */

@@ -4,7 +4,7 @@ import { dialects, type SqlDialect } from './dialects.js';
 import { LateStatements, type KnexTransaction, type QueryRunner } from './late-statements.js';
 import { lend, type LendRules } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
-import { isPostgresJs, runOnPostgresJs } from './postgres-js.js';
+import { isPostgresJs, onPostgresJs, runOnPostgresJs } from './postgres-js.js';
 import { PrismaOperations } from './prisma-operations.js';
 import { warnOfQueryTimeout } from './query-timeout.js';
 import { keepOpen, lendSequelize, plainRows, type SequelizeTransaction } from './sequelize-transactions.js';
@@ -108,7 +108,7 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
     const calls = { query, transaction: (work: (tx: typeof library) => Promise<void>) => library.transaction(work) };
     return storeOn(options, calls, { findWarnings: () => warnOfQueryTimeout(client?.options) });
   }
-  return storeOn(options, {
+  const calls: LibraryCalls<typeof library> = {
     query,
     transaction: (work) =>
       runOnPostgresJs(library.transaction.bind(library), (tx: typeof library) => {
@@ -116,7 +116,8 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
         tx.execute('SET TRANSACTION ISOLATION LEVEL READ COMMITTED').then(undefined, () => undefined);
         return work(tx);
       }),
-  });
+  };
+  return storeOn(options, calls, { lend: (tx) => lend(tx, onPostgresJs) });
 }
 
 /**
@@ -314,8 +315,7 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
     },
     {
       changer: '`transform` of postgres.js',
-      // `prepare` would end the transaction by PREPARE TRANSACTION.
-      lend: (tx) => lend(tx, { controls: ['prepare'] }),
+      lend: (tx) => lend(tx, onPostgresJs),
     },
   );
 }

@@ -31,13 +31,22 @@ export const mysqlSyntax: Syntax = {
   parse: (shown) => Buffer.from(shown, 'hex').toString(),
   // A scan would wait for rows that the transactions of handlers have locked.
   deleteFrom: (table) => `DELETE ${table} FROM ${table} FORCE INDEX (PRIMARY)`,
-  durability: {
-    name: 'innodb_flush_log_at_trx_commit',
-    sql: '@@innodb_flush_log_at_trx_commit',
-    // MariaDB also has 3, which waits.
-    lossy: ['0', '2'],
-    cure: 'Set it to 1.',
-  },
+  durability: [
+    {
+      name: 'innodb_flush_log_at_trx_commit',
+      sql: '@@innodb_flush_log_at_trx_commit',
+      // MariaDB also has 3, which waits for one flush more.
+      safe: ['1', '3'],
+      cure: 'Set it to 1.',
+    },
+    {
+      name: 'sync_binlog',
+      // With a binary log InnoDB does not flush the COMMIT itself: after a crash it rolls back what that log lacks.
+      sql: 'IF(@@log_bin AND @@innodb_flush_log_at_trx_commit <> 3, @@sync_binlog, 1)',
+      safe: ['1'],
+      cure: 'Set it to 1.',
+    },
+  ],
 };
 
 /** Numbers of errors. Their messages are in the language of `lc_messages`. */

@@ -1,5 +1,6 @@
 import { hasMethods } from '../../lib/checks.js';
 import { waitForSockets } from '../../lib/deadline.js';
+import type { LendRules } from './lend.js';
 
 type Work<Tx> = (tx: Tx) => Promise<void>;
 
@@ -7,6 +8,18 @@ type Work<Tx> = (tx: Tx) => Promise<void>;
 export function isPostgresJs(client: unknown): boolean {
   return hasMethods(client, 'unsafe', 'begin');
 }
+
+/**
+ * Rules of a transaction of postgres.js, or of Drizzle on it. After a transaction has ended, its connection goes to the
+ * next one, which would get what the store sends. `prepare` would end it by PREPARE TRANSACTION.
+ */
+export const onPostgresJs: LendRules = {
+  lazy: ['unsafe', 'execute'],
+  controls: ['prepare'],
+  get nested() {
+    return onPostgresJs;
+  },
+};
 
 /**
  * Runs a transaction of postgres.js, or of a library on it. When its connection ends, postgres.js rejects and awaits

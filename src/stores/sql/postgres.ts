@@ -25,12 +25,14 @@ export const postgresSyntax: Syntax = {
   show: (column) => column,
   parse: (shown) => shown,
   deleteFrom: (table) => `DELETE FROM ${table}`,
-  durability: {
-    name: 'synchronous_commit',
-    sql: "current_setting('synchronous_commit')",
-    lossy: ['off'],
-    cure: 'Set it to `on` for the role of the store.',
-  },
+  durability: [
+    {
+      name: 'synchronous_commit',
+      sql: "current_setting('synchronous_commit')",
+      safe: ['on', 'local', 'remote_write', 'remote_apply'],
+      cure: 'Set it to `on` for the role of the store.',
+    },
+  ],
 };
 
 /**

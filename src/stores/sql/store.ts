@@ -71,7 +71,7 @@ export function makeStore<Tx>(
       return [
         ...(isPatient ? [patient] : []),
         ...findWarnings(),
-        ...(await findLossySetting(query, table.syntax.durability)),
+        ...(await findLossySettings(query, table.syntax.durability)),
       ];
     }),
     migrationSql: table.create,
@@ -134,14 +134,20 @@ async function requireSameRows(
   );
 }
 
-/** Resolves with a sentence if a COMMIT does not wait for the disk. */
-async function findLossySetting(query: Query, setting: DurabilitySetting | undefined): Promise<readonly string[]> {
-  if (setting === undefined) return [];
-  const { name, sql, lossy, cure } = setting;
-  const [row] = await query(`SELECT ${sql} AS found`);
-  const found = String((row as { readonly found?: unknown } | undefined)?.found);
-  if (!lossy.includes(found)) return [];
-  return [`\`${name}\` is ${found}: a crash of the database may lose callbacks that were acknowledged. ${cure}`];
+/** Resolves with a sentence for each setting by which a COMMIT does not wait for the disk. */
+async function findLossySettings(
+  query: Query,
+  settings: readonly DurabilitySetting[] = [],
+): Promise<readonly string[]> {
+  const warnings: string[] = [];
+  for (const { name, sql, safe, cure } of settings) {
+    const [row] = (await query(`SELECT ${sql} AS found`)) as readonly { readonly found: unknown }[];
+    if (row === undefined || safe.includes(String(row.found))) continue;
+    warnings.push(
+      `\`${name}\` is ${String(row.found)}: a crash of the database or its machine may lose callbacks that were acknowledged. ${cure}`,
+    );
+  }
+  return warnings;
 }
 
 /** Asks for the table by reading it: a role that may not create tables could not run CREATE TABLE IF NOT EXISTS. */

@@ -17,8 +17,8 @@ export interface Syntax {
   readonly parse: (shown: string) => string;
   /** Begins a statement that deletes rows by their ids. */
   readonly deleteFrom: (table: string) => string;
-  /** The setting by which a COMMIT waits for the disk, if the server has one. */
-  readonly durability?: DurabilitySetting;
+  /** The settings by which a COMMIT waits for the disk, if the server has some. */
+  readonly durability?: readonly DurabilitySetting[];
 }
 
 /** A setting by which a COMMIT waits for the disk. */
@@ -26,8 +26,8 @@ export interface DurabilitySetting {
   readonly name: string;
   /** Reads it, in SQL. */
   readonly sql: string;
-  /** The values with which a crash loses what was committed last. */
-  readonly lossy: readonly string[];
+  /** The values with which a crash loses nothing that was committed. */
+  readonly safe: readonly string[];
   /** What to set instead, and where. */
   readonly cure: string;
 }

@@ -185,20 +185,16 @@ describe.each(roads)('on $name', (server) => {
     sendingTimeoutMs,
   );
 
-  test('the signature of RFC 9421 B.2.3 is accepted, and no other example that leaves something out', async () => {
-    const { request, signatures } = rfc;
-    for (const { name, publicKey: publicKeys, input, signature } of signatures) {
-      const { url, refuses, logged } = await startGuarded(server, messageSignature({ publicKeys, url: request.url }));
-      const headers = { ...request.headers, 'Signature-Input': `sig=${input}`, Signature: `sig=:${signature}:` };
-      vi.setSystemTime(request.createdMs);
-      if (name === 'B.2.3') {
-        // The sender is verified, and what it sends is no callback.
-        expect((await post(url, request.body, { headers })).status).toBe(400);
-        expect(logged).toMatchObject([{ details: { outcome: 'invalid', verified: true } }]);
-        vi.setSystemTime(request.createdMs + 301_000);
-      }
-      await refuses(url, { headers }, request.body);
-    }
+  test('the signature of RFC 9421 B.2.3 is accepted while it is young', async () => {
+    const verify = messageSignature({ publicKeys: rfc.publicKey, url: rfc.url });
+    const { url, refuses, logged } = await startGuarded(server, verify);
+    const headers = { ...rfc.headers, 'Signature-Input': `sig=${rfc.input}`, Signature: `sig=:${rfc.signature}:` };
+    vi.setSystemTime(rfc.createdMs);
+    // The sender is verified, and what it sends is no callback.
+    expect((await post(url, rfc.body, { headers })).status).toBe(400);
+    expect(logged).toMatchObject([{ details: { outcome: 'invalid', verified: true } }]);
+    vi.setSystemTime(rfc.createdMs + 301_000);
+    await refuses(url, { headers }, rfc.body);
   });
 });
 

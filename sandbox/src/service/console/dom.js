@@ -37,7 +37,7 @@ export function duration(ms) {
   return seconds < 100 ? `${seconds} s` : `${Math.floor(seconds / 60)} min${rest}`;
 }
 
-/** What the stream has told of the sandbox. Its time runs on between two messages. */
+/** The last message of the stream about the sandbox. Its time runs on between two messages. */
 export const sandbox = {
   settings: /** @type {Settings} */ ({}),
   clock: /** @type {Clock} */ ({}),
