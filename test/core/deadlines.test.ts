@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import type { HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
+import type { Claim, HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
@@ -58,6 +58,22 @@ test('the signal of a late handler aborts, its lease is kept, and its success co
     level: 'warn',
     message: expect.stringContaining('handled late') as string,
   });
+});
+
+test('the deadline of a handler ends with it: its recording may take longer', async () => {
+  const recorded = later();
+  let signal: AbortSignal | undefined;
+  const granted = (claim: Claim) => ({ settle: () => recorded.promise.then(() => claim.settle()) });
+  const onSuccess = (_callback: unknown, context: HandlerContext): void => {
+    ({ signal } = context);
+  };
+  const delivery = receiverOf({ store: storeWith({ granted }), onSuccess, handlerTimeoutMs: 1_000 }).receive(
+    transferSucceeded(),
+  );
+  await vi.advanceTimersByTimeAsync(1_500);
+  recorded.resolve();
+  expect(await delivery).toMatchObject({ outcome: 'processed', durationMs: 1_500 });
+  expect(signal?.aborted).toBe(false);
 });
 
 test('a late handler that fails frees the callback', async () => {

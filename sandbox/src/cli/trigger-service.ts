@@ -1,6 +1,6 @@
 import { addSignature } from '../attempt/signer.js';
 import { callbackSender, type PlannedAttempt, type SandboxAttempt } from '../service/series.js';
-import { scaledClock } from '../service/clock.js';
+import { SandboxClock } from '../service/clock.js';
 import { requireSpeed } from '../service/options.js';
 import { isAcknowledgement } from '../attempt/attempt.js';
 import { behaviours, type TransferScenario, type Verdict } from '../service/scenarios.js';
@@ -44,7 +44,7 @@ export async function playDefined(service: Service, play: Play): Promise<void> {
   const transfer = service.announce(outcome, service.toFreshIds(`trigger-${scenario}`, play.externalId));
   const { id: transferId, externalId, body } = transfer;
   const url = toUrl(endpoint, externalId);
-  const clock = scaledClock(speed);
+  const clock = new SandboxClock(speed);
   const { signal } = new AbortController();
   const headers = addSignature(endpoint.callbackHeaders, (bytes) => service.signer.sign(bytes));
   const send = callbackSender({ clock, timeoutMs, headers, contentType: service.contentType, signal, record });

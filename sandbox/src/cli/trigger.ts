@@ -88,9 +88,7 @@ export async function run(args: readonly string[]): Promise<number> {
   requireFit(values);
   const file = to === undefined ? findConfigFile(values.config) : undefined;
   const endpoint = await findEndpoint('--to', to, file, values);
-  if (endpoint.callbackUrl === undefined) {
-    throw new UsageError(missingUrl);
-  }
+  if (endpoint.callbackUrl === undefined) throw new UsageError(missingUrl);
   // The address may be signed. If a function makes the address, it has the externalId.
   const url = typeof endpoint.callbackUrl === 'string' ? endpoint.callbackUrl : undefined;
   if (data !== undefined) {

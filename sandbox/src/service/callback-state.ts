@@ -12,8 +12,7 @@ export interface CallbackState extends Judgement {
 /** What the list of the console can be narrowed to. A transfer may be of several of these. */
 const outcomes = {
   acknowledged: ({ delivered }: TransferHistory) => delivered,
-  refused: ({ delivered, lastAttempt }: TransferHistory) =>
-    !delivered && lastAttempt !== undefined && isRefused(lastAttempt),
+  refused: ({ delivered, attempts }: TransferHistory) => !delivered && attempts.slice(-1).some(isRefused),
   waiting: (transfer: TransferHistory) => !transfer.delivered && !outcomes.refused(transfer),
   contradicted: ({ events }: TransferHistory) => events.filter(({ type }) => type === 'final').length > 1,
 };
@@ -24,7 +23,8 @@ export function hasOutcome(outcome: string, transfer: TransferHistory): boolean 
 }
 
 export function toCallbackState(transfer: TransferHistory): CallbackState {
-  const { next, underWay, delivered, callbackUrl, final, finalDueMs, lastAttempt: last } = transfer;
+  const { next, underWay, delivered, callbackUrl, final, finalDueMs } = transfer;
+  const last = transfer.attempts.at(-1);
   if (final === undefined) return { tone: 'open', text: 'final', dueMs: finalDueMs };
   const { tone, text }: Judgement = last === undefined ? { tone: 'open', text: '' } : judgeAttempt(last, transfer);
   const isRepeated = delivered && last !== undefined && !isAcknowledgement(last.response);

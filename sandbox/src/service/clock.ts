@@ -6,16 +6,6 @@ export const maxSpeed = 1_000_000;
 /** When a manual clock starts: a repeated run shows the same timestamps. */
 const manualStartMs = Date.parse('2026-01-15T10:30:00.000Z');
 
-/** Sandbox time starts at real time and runs `speed` times as fast. */
-export function scaledClock(speed: number): SandboxClock {
-  return new SandboxClock(Date.now(), speed);
-}
-
-/** Sandbox time does not move until it is advanced. */
-export function manualClock(): SandboxClock {
-  return new SandboxClock(manualStartMs, 0);
-}
-
 /**
  * Sandbox time, and the work that is due in it. Times are milliseconds of Unix time, as `data.timestamp` shows them.
  */
@@ -35,10 +25,11 @@ export class SandboxClock {
   #stopped = false;
   #waiting: (() => void)[] = [];
 
-  constructor(startMs: number, speed: number) {
-    this.#baseMs = startMs;
-    this.#speed = speed;
-    this.isManual = speed === 0;
+  /** Time starts at real time and runs `speed` times as fast. A manual clock stands still until it is advanced. */
+  constructor(speed: number | 'manual') {
+    this.isManual = speed === 'manual';
+    this.#baseMs = speed === 'manual' ? manualStartMs : Date.now();
+    this.#speed = speed === 'manual' ? 0 : speed;
   }
 
   /** How many times as fast as real time it runs; 0 for a manual clock, and for one that is paused. */

@@ -74,7 +74,8 @@ async function findReply(parts: ConsoleParts, request: IncomingMessage): Promise
   const [path = '', query = ''] = String(request.url).split('?');
   if (!path.startsWith('/console/')) return { status: 302, headers: { Location: '/console/' } };
   const name = path.slice('/console/'.length);
-  if (isAction(name)) return act(parts, name, request);
+  const act = actions.get(name);
+  if (act !== undefined) return runAction(parts, act, request);
   if (request.method !== 'GET') return { status: 405, message: 'This path is a GET.', headers: { Allow: 'GET' } };
   return refuseReader(request) ?? (name === 'events' ? beginStream(parts, query) : readPageFile(name || 'index.html'));
 }
@@ -131,28 +132,26 @@ type Act = (parts: ConsoleParts, fields: Readonly<Record<string, unknown>>) => u
  * An action takes the arguments of the sandbox's method, which checks them, and ends when the method ends. Its result
  * is `data` of the response.
  */
-const actions = {
-  resend: ({ transfers }, { id }) => transfers.resend(requireText('id', id)),
-  contradict: ({ transfers }, { id }) => transfers.contradict(requireText('id', id)),
-  forge: ({ transfers }, { id, url, body }) =>
-    transfers.forge(requireText('id', id), requireText('url', url), requireText('body', body)),
-  clear: ({ transfers }) => {
-    transfers.clear();
-  },
-  speed({ clock, stream }, { speed }) {
-    clock.setSpeed(speed as number);
-    stream.publish();
-  },
-  // Without a time, to the time when anything is due next.
-  advance: ({ clock, advance }, { ms = Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs())) }) =>
-    advance(ms as number),
-} satisfies Record<string, Act>;
+const actions: ReadonlyMap<string, Act> = new Map(
+  Object.entries<Act>({
+    resend: ({ transfers }, { id }) => transfers.resend(requireText('id', id)),
+    contradict: ({ transfers }, { id }) => transfers.contradict(requireText('id', id)),
+    forge: ({ transfers }, { id, url, body }) =>
+      transfers.forge(requireText('id', id), requireText('url', url), requireText('body', body)),
+    clear: ({ transfers }) => {
+      transfers.clear();
+    },
+    speed({ clock, stream }, { speed }) {
+      clock.setSpeed(speed as number);
+      stream.publish();
+    },
+    // Without a time, to the time when anything is due next.
+    advance: ({ clock, advance }, { ms = Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs())) }) =>
+      advance(ms as number),
+  }),
+);
 
-function isAction(name: string): name is keyof typeof actions {
-  return Object.hasOwn(actions, name);
-}
-
-async function act(parts: ConsoleParts, name: keyof typeof actions, request: IncomingMessage): Promise<Reply> {
+async function runAction(parts: ConsoleParts, act: Act, request: IncomingMessage): Promise<Reply> {
   if (request.method !== 'POST') return { status: 405, message: 'This path is a POST.', headers: { Allow: 'POST' } };
   const refusal = refuseWriter(request);
   if (refusal !== undefined) return refusal;
@@ -161,7 +160,7 @@ async function act(parts: ConsoleParts, name: keyof typeof actions, request: Inc
   const fields = parseJson(text);
   if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is not a JSON object.' };
   try {
-    const data = await actions[name](parts, fields as Parameters<Act>[1]);
+    const data = await act(parts, fields as Parameters<Act>[1]);
     return data === undefined ? { status: 204 } : { status: 200, content: Buffer.from(JSON.stringify({ data })) };
   } catch (error) {
     return { status: 409, message: (error as Error).message };

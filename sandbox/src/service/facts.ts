@@ -52,23 +52,11 @@ export function callbackOf(facts: SandboxFacts, outcome: 'SUCCESS' | 'FAILED', f
 }
 
 function transaction<S extends string, R extends string | null, T extends string | null>(
-  { id, externalId, reference, amount, currency, payout, provider, externalReference, vouchercode }: SandboxFacts,
+  { id, externalId, reference, amount, currency, payout, provider, ...rest }: SandboxFacts,
   { status, failureReason, timestamp }: { status: S; failureReason: R; timestamp: T },
 ) {
-  return {
-    id,
-    externalId,
-    reference,
-    status,
-    amount,
-    currency,
-    ...payout,
-    provider,
-    failureReason,
-    timestamp,
-    externalReference,
-    vouchercode,
-  };
+  const asked = { id, externalId, reference, status, amount, currency, ...payout };
+  return { ...asked, provider, failureReason, timestamp, ...rest };
 }
 
 /** Generates 32-bit numbers that depend only on the seed. They are predictable: never use them for secrets. */

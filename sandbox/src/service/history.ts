@@ -101,14 +101,10 @@ export class TransferHistory {
     parts.onChange();
   }
 
-  get state(): SandboxTransfer['state'] {
-    return this.final?.callback.data.status ?? 'pending';
-  }
-
   /** The final statuses so far, in words: `FAILED, then SUCCESS`. */
   get stateInWords(): string {
     const statuses = this.#events.flatMap((event) => (event.type === 'final' ? [event.status] : []));
-    return statuses.join(', then ') || this.state;
+    return statuses.join(', then ') || 'pending';
   }
 
   get events(): readonly SandboxEvent[] {
@@ -118,10 +114,6 @@ export class TransferHistory {
   /** The attempts that have ended. */
   get attempts(): readonly SandboxAttempt[] {
     return this.#events.flatMap((event) => (event.type === 'attempt' ? [event.attempt] : []));
-  }
-
-  get lastAttempt(): SandboxAttempt | undefined {
-    return this.attempts.at(-1);
   }
 
   /** The bodies that the service has sent, or will send. */

@@ -2,7 +2,7 @@ import { once, setMaxListeners } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { baseUrlAt, isLoopback } from '../attempt/address.js';
-import { manualClock, scaledClock } from './clock.js';
+import { SandboxClock } from './clock.js';
 import type { SenderParts, SandboxAttempt } from './series.js';
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type TransferSandboxOptions } from './options.js';
 import type { TransferScenario } from './scenarios.js';
@@ -86,7 +86,7 @@ export async function startSandbox(
 ): Promise<TransferSandbox> {
   const resolved = resolveSandboxOptions(options);
   const keys = keysLike(resolved);
-  const clock = resolved.clock === 'manual' ? manualClock() : scaledClock(resolved.speed);
+  const clock = new SandboxClock(resolved.clock ?? resolved.speed);
   const ending = new AbortController();
   // Each attempt under way adds a listener: more than ten are not a leak.
   setMaxListeners(0, ending.signal);

@@ -1,4 +1,3 @@
-import type { SandboxAttempt } from './series.js';
 import { expectIn, judgeAttempt, toResult, type Judgement } from './judgement.js';
 import { hasOutcome, nameAttempt, toCallbackState, type CallbackState } from './callback-state.js';
 import type { SandboxEvent, TransferHistory } from './history.js';
@@ -35,13 +34,14 @@ export interface View {
 }
 
 /** An event as the page is sent it. */
-export type ShownEvent = Exclude<SandboxEvent, { type: 'attempt' }> | ShownAttempt;
-interface ShownAttempt {
-  readonly type: 'attempt';
-  readonly atMs: number;
-  readonly attempt: SandboxAttempt &
-    Judgement & { readonly name: string; readonly result: string; readonly contradictedBody: string | undefined };
-}
+export type ShownEvent =
+  Exclude<SandboxEvent, { type: 'attempt' }> | (AttemptEvent & { readonly attempt: ShownAttempt });
+type AttemptEvent = Extract<SandboxEvent, { type: 'attempt' }>;
+type ShownAttempt = Judgement & {
+  readonly name: string;
+  readonly result: string;
+  readonly contradictedBody: string | undefined;
+};
 
 /** A page with more rows would be slow to read. */
 const listedTransfers = 200;
@@ -76,6 +76,8 @@ function toRow(transfer: TransferHistory): Row {
 
 function includes(transfer: TransferHistory, text: string): boolean {
   if (text === '' || transfer.searchText.includes(text)) return true;
-  const { stateInWords, lastAttempt } = transfer;
-  return `${stateInWords} ${toCallbackState(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);
+  const { stateInWords, attempts } = transfer;
+  return `${stateInWords} ${toCallbackState(transfer).text} ${attempts.at(-1)?.reason ?? ''}`
+    .toLowerCase()
+    .includes(text);
 }

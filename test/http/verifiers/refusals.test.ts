@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { hmacSignature, messageSignature, publicKeySignature, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers } from '../../support/servers/http-servers.js';
+import { plainServer } from '../../support/servers/http-servers.js';
 import { startGuarded } from '../support.js';
 import { keyPairs, toPem, toPrivatePem } from './keys.js';
 
@@ -76,11 +76,9 @@ test.each<[string, Verifier<unknown>, Record<string, string>, RegExp]>([
     /: another signature: another key/,
   ],
 ])('the log has the reason for %s, without a secret or a signature', async (_what, verify, headers, reason) => {
-  for (const server of httpServers.slice(0, 1)) {
-    const { url: address, refuses, logged } = await startGuarded(server, verify);
-    await refuses(address, { headers }, JSON.parse(body));
-    expect(logged).toMatchObject([{ details: { refusedBy: expect.stringMatching(reason) as string } }]);
-    const text = JSON.stringify(logged);
-    for (const value of [secret, headers['x-sig'], headers.signature]) if (value) expect(text).not.toContain(value);
-  }
+  const { url: address, refuses, logged } = await startGuarded(plainServer, verify);
+  await refuses(address, { headers }, JSON.parse(body));
+  expect(logged).toMatchObject([{ details: { refusedBy: expect.stringMatching(reason) as string } }]);
+  const text = JSON.stringify(logged);
+  for (const value of [secret, headers['x-sig'], headers.signature]) if (value) expect(text).not.toContain(value);
 });
