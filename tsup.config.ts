@@ -85,7 +85,8 @@ const code = (outDir: string): Options => ({
 
 /** Writes an ES module once more as CommonJS. The one that tsup writes has no `?.` and `??`, and is a tenth slower. */
 async function writeCommonJs(outDir: string, name: string): Promise<void> {
-  const module = await readFile(join(outDir, name), 'utf8');
+  // A definition of examples/services is there as an ES module alone.
+  const module = (await readFile(join(outDir, name), 'utf8')).replaceAll(/\bimport\("\.\/(?!chunk-)/g, 'import("../');
   // The URL of the ES module, which finds the files of the console.
   const fileUrl = `const fileUrl = new URL("../${name}", require("node:url").pathToFileURL(__filename)).href;`;
   const { code: script } = await transform(module, {

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { pgStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
-import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
 import { findCli } from '../support/servers/redis-programs.js';
 import { connectForTest, startRedisForTest } from '../support/servers/redis-for-file.js';
 
@@ -15,11 +15,7 @@ const [rowSql = '', , claimsSql = ''] = sql.split(/;\n/);
 const [, keyCommand = '', holdersCommand = ''] = /^(redis-cli .*)\n(redis-cli .*)\n/m.exec(runbook) ?? [];
 const exampleId = '5b2c1f0e-6a53-4f0e-9c55-0d5c8f4b7a11';
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server.stop());
+const server = startPostgresForFile();
 
 test('the SQL of the runbook finds what is running, and the row of a callback afterwards', async () => {
   const pool = server.pool();

@@ -2,20 +2,15 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { createPool } from 'mysql2/promise';
 import postgresJs from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { mysql, postgres } from '../../examples/open-payouts.js';
 import { createdMs, createIndex, expectPages, inTens, tables } from '../support/helpers/page-queries.js';
 import { startMySql } from '../support/servers/mysql.js';
-import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
 import type { Library } from './opened.js';
 import { prisma6, prisma7 } from './prisma.js';
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres(18);
-  await server.pool().query(tables.postgres);
-});
-afterAll(() => server.stop());
+const server = startPostgresForFile((started) => started.pool().query(tables.postgres));
 
 interface Prisma {
   $queryRawUnsafe(query: string, ...values: string[]): Promise<unknown>;

@@ -5,17 +5,12 @@ import createKnex from 'knex';
 import { Pool } from 'pg';
 import { drizzleStore, knexStore, pgStore, typeormStore, type SqlStore } from 'transfer-callbacks';
 import { DataSource } from 'typeorm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { request } from '../stores/support.js';
 import { containing } from '../support/helpers/containing.js';
-import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres(18);
-  await pgStore(server.pool()).migrate();
-});
-afterAll(() => server.stop());
+const server = startPostgresForFile((started) => pgStore(started.pool()).migrate());
 
 interface Made {
   readonly store: SqlStore<unknown>;

@@ -3,18 +3,12 @@
 import { runMigrations } from 'graphile-worker';
 import { PgBoss } from 'pg-boss';
 import { pgStore } from 'transfer-callbacks';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { describe, test } from 'vitest';
 import { expectOneJob, expectOneJobOfBoss } from '../examples/postgres-queue.js';
-import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
 
 describe.skipIf(Number.parseInt(process.versions.node) < 22)('on Node 22 and later', () => {
-  let server: PostgresServer;
-
-  beforeAll(async () => {
-    server = await startPostgres(18);
-    await pgStore(server.pool()).migrate();
-  });
-  afterAll(() => server.stop());
+  const server = startPostgresForFile((started) => pgStore(started.pool()).migrate());
 
   test('each callback has one job of graphile-worker 0.18, and a handler that throws leaves none', async () => {
     const pool = server.pool();

@@ -4,38 +4,25 @@ import { createServer, type AddressInfo } from 'node:net';
 import { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { blockEventLoop } from '../support/helpers/block.js';
 import { forkApp, hasEnded, kill } from '../support/programs/child.js';
 import type { Failure, FailingAppReport } from '../support/programs/failing-app.js';
 import type { PostgresAppOptions } from '../support/programs/postgres-app.js';
 import { startPgBouncer } from '../support/servers/pgbouncer.js';
-import {
-  book,
-  contractTransaction,
-  poolBehindProxy,
-  receiverOn,
-  startLedger,
-  type Ledger,
-  type PostgresServer,
-} from '../support/servers/postgres.js';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
+import { book, contractTransaction, poolBehindProxy, receiverOn } from '../support/servers/postgres.js';
 import { requestOf } from './support.js';
 
-let server: PostgresServer;
-let pool: Pool;
-let bookings: Ledger['bookings'];
-const children: ReturnType<typeof forkApp>[] = [];
+const ledger = startLedgerForFile({ max: 20 });
 
-beforeAll(async () => {
-  ({ server, pool, bookings } = await startLedger({ max: 20 }));
-});
+const children: ReturnType<typeof forkApp>[] = [];
 afterEach(async () => {
   await Promise.all(children.splice(0).map(kill));
 });
-afterAll(() => server.stop());
 
 function startApp(options: Omit<PostgresAppOptions, 'url'>): ReturnType<typeof forkApp> {
-  const app = forkApp('postgres-app.ts', { url: server.url, ...options });
+  const app = forkApp('postgres-app.ts', { url: ledger.server.url, ...options });
   children.push(app);
   return app;
 }
@@ -70,7 +57,7 @@ describe('processes', () => {
     expect(await nextMessage(app)).toBe('ready');
     app.send('receive');
     expect(await nextMessage(app)).toBe('processed');
-    await server.restart();
+    await ledger.server.restart();
     // An idle connection that has ended is noticed at the next use at the latest.
     await vi.waitFor(async () => {
       app.send('receive');
@@ -83,18 +70,18 @@ describe('processes', () => {
     const id = randomUUID();
     const app = await freezeInHandler({ id, idleTimeoutMs: 2_000 });
     const callback = transferSucceeded({ id, externalId: id });
-    expect((await pgStore(pool).claim(id, requestOf('before'))).state).toBe('in_progress');
+    expect((await pgStore(ledger.pool).claim(id, requestOf('before'))).state).toBe('in_progress');
     await vi.waitFor(async () => {
-      expect((await receiverOn(pool, { inFlightWaitMs: 0 }).receive(callback)).outcome).toBe('processed');
+      expect((await receiverOn(ledger.pool, { inFlightWaitMs: 0 }).receive(callback)).outcome).toBe('processed');
     });
     app.kill('SIGCONT');
     app.send('go on');
     expect(await nextMessage(app)).toBe('store_unavailable');
-    expect(await bookings(id)).toEqual(['SUCCESS']);
+    expect(await ledger.bookings(id)).toEqual(['SUCCESS']);
   });
 
   test('a claim is over if its connection has ended before the process reads the reply', async () => {
-    const own = server.pool({ max: 1 });
+    const own = ledger.server.pool({ max: 1 });
     await own.query('SELECT 1');
     const claiming = pgStore(own, { idleTimeoutMs: 50 }).claim(randomUUID(), requestOf('frozen'));
     // The client sends the claim in this turn. PostgreSQL replies and ends the session while this process is frozen.
@@ -113,7 +100,7 @@ describe('processes', () => {
     ['by default is shorter than the pause before the first retry', {}, '25s'],
     ['is left to the connection if null', { idleTimeoutMs: null }, '7s'],
   ])('the limit of an idle transaction %s', async (_title, options, expected) => {
-    const own = server.pool({ max: 1, options: '-c idle_in_transaction_session_timeout=7s' });
+    const own = ledger.server.pool({ max: 1, options: '-c idle_in_transaction_session_timeout=7s' });
     const seen: unknown[] = [];
     const receiver = receiverOn(
       own,
@@ -131,7 +118,7 @@ describe('processes', () => {
 
   /** Runs an app whose handlers fail like this. Returns how the process ended, what it reported and what it printed. */
   async function runFailingApp(failures: Failure[]) {
-    const app = forkApp('failing-app.ts', { url: server.url, failures }, 'pipe');
+    const app = forkApp('failing-app.ts', { url: ledger.server.url, failures }, 'pipe');
     children.push(app);
     let report: FailingAppReport | undefined;
     let printed = '';
@@ -197,7 +184,7 @@ describe('connections', () => {
 
   test('a connection that PostgreSQL ends under a handler aborts it immediately and keeps nothing of it, and the next delivery is processed', async () => {
     const callback = transferSucceeded();
-    const own = server.pool({ max: 1 });
+    const own = ledger.server.pool({ max: 1 });
     const leaseMs = 29_000;
     const noticed: unknown[] = [];
     const receiver = receiverOn(own, {
@@ -207,22 +194,22 @@ describe('connections', () => {
         const { rows } = await context.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
         const aborted = once(context.signal, 'abort');
         const endedAt = performance.now();
-        await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+        await ledger.pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
         await aborted;
         noticed.push(context.signal.reason, performance.now() - endedAt < leaseMs / 6);
       },
     });
     expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
     expect(noticed).toMatchObject([{ code: 'LEASE_LOST' }, true]);
-    expect(await bookings(callback.data.id)).toEqual([]);
+    expect(await ledger.bookings(callback.data.id)).toEqual([]);
     expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+    expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
   test.each(['claim', 'commit'] as const)(
     'a connection that falls silent at the %s goes out of the pool, and the next delivery is processed',
     async (at) => {
-      const { own, proxy } = await poolBehindProxy(server);
+      const { own, proxy } = await poolBehindProxy(ledger.server);
       const callback = transferSucceeded();
       const receiver = receiverOn(own, {
         storeTimeoutMs: 1_000,
@@ -242,16 +229,16 @@ describe('connections', () => {
       await vi.waitFor(() => {
         expect([own.totalCount, own.waitingCount]).toEqual([0, 0]);
       });
-      expect(await bookings(callback.data.id)).toEqual([]);
+      expect(await ledger.bookings(callback.data.id)).toEqual([]);
       await vi.waitFor(async () => {
-        expect((await receiverOn(pool, { inFlightWaitMs: 0 }).receive(callback)).outcome).toBe('processed');
+        expect((await receiverOn(ledger.pool, { inFlightWaitMs: 0 }).receive(callback)).outcome).toBe('processed');
       });
-      expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+      expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
     },
   );
 
   test('a connection whose backend is frozen at the rollback goes out of the pool, and keeps the claim until it goes on', async () => {
-    const own = server.pool({ max: 1 });
+    const own = ledger.server.pool({ max: 1 });
     const backends: number[] = [];
     const receiver = receiverOn(own, {
       leaseMs: 6_100,
@@ -270,11 +257,11 @@ describe('connections', () => {
       for (const pid of backends) process.kill(pid, 'SIGCONT');
     }
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+    expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
   test('a claim is granted whose reply came in time while the event loop was busy', async () => {
-    const own = server.pool({ max: 1 });
+    const own = ledger.server.pool({ max: 1 });
     const store = pgStore(own);
     (await own.connect()).release();
     const claiming = store.claim(randomUUID(), { ...requestOf('a', 4_000), timeoutMs: 200 });
@@ -291,11 +278,11 @@ describe('connections', () => {
   });
 
   test('through a PgBouncer that pools by transaction, the stores of two pools keep the contract', async () => {
-    const bouncer = await startPgBouncer(server, { connections: 60 });
+    const bouncer = await startPgBouncer(ledger.server, { connections: 60 });
     const [one, other] = [1, 2].map(() => new Pool({ connectionString: bouncer.url, max: 60 }));
     if (one === undefined || other === undefined) throw new Error('no pools');
     try {
-      const transaction = await contractTransaction(pool);
+      const transaction = await contractTransaction(ledger.pool);
       const failures: string[] = [];
       for (const { title, check } of storeContract) {
         await check(pgStore(one), { other: pgStore(other), transaction }).catch((error: unknown) => {

@@ -1,45 +1,38 @@
 // What a claim of MySQL must survive, on MariaDB through mysql2. The other libraries and MySQL itself: test/sql, once a
 // week.
 import { setTimeout } from 'node:timers/promises';
-import type { Pool, PoolConnection, RowDataPacket } from 'mysql2/promise';
+import type { PoolConnection, RowDataPacket } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
-import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { beginWith, select, startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
 import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf, settles } from './support.js';
 
-let database: ClaimDatabase;
-let admin: Pool;
-let transaction: ClaimDatabase['transaction'];
-let connect: ClaimDatabase['connect'];
-
-beforeAll(async () => {
-  database = await startClaimDatabase();
-  ({ admin, transaction, connect } = database);
-  return () => database.stop();
-});
+const database = startClaimDatabaseForFile();
 
 /** Waits until the server has ended a session, which is a row of `CONNECTION_ID() AS id`. */
 async function expectEnded(session: RowDataPacket | undefined): Promise<void> {
   await vi.waitFor(async () => {
-    expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
+    expect(
+      await select(database.admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`),
+    ).toEqual([]);
   });
 }
 
 // DDL and the transaction of a procedure commit in the middle of the handler's.
 test('a callback whose handler has committed early is in progress until it ends, and is handled again if it fails', async () => {
-  await admin.query(`CREATE PROCEDURE book(IN name varchar(99), IN fails int) BEGIN
+  await database.admin.query(`CREATE PROCEDURE book(IN name varchar(99), IN fails int) BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     START TRANSACTION; INSERT INTO written VALUES (name);
     IF fails THEN SIGNAL SQLSTATE '45000'; END IF;
     COMMIT; END`);
-  const [store, other] = [mysqlStore(connect()), mysqlStore(connect())];
+  const [store, other] = [mysqlStore(database.connect()), mysqlStore(database.connect())];
   const id = crypto.randomUUID();
   const first = await claimFree(store, {}, id);
   await expect(first.tx.query('CALL book(?, 1)', [id])).rejects.toThrow();
   await first.release();
-  expect(await transaction.count(id)).toBe(0);
+  expect(await database.transaction.count(id)).toBe(0);
 
   const second = await claimFree(store, {}, id);
   await second.tx.query('CREATE TABLE early (id int)');
@@ -51,17 +44,17 @@ test('a callback whose handler has committed early is in progress until it ends,
   const third = await claimFree(other, {}, id);
   await third.tx.query('CALL book(?, 0)', [id]);
   await third.settle();
-  expect(await transaction.count(id)).toBe(1);
+  expect(await database.transaction.count(id)).toBe(1);
   expect((await store.claim(id, requestOf('copy'))).state).toBe('handled');
 });
 
 test('a callback whose handler has committed early is not handled if its connection breaks before the success is recorded', async () => {
-  const store = mysqlStore(connect());
+  const store = mysqlStore(database.connect());
   const id = crypto.randomUUID();
   const claim = await claimFree(store, {}, id);
   await claim.tx.query('CREATE TABLE earlier (id int)');
   const [session] = await select(claim.tx, 'SELECT CONNECTION_ID() AS id');
-  await admin.query(`KILL ${session?.id}`);
+  await database.admin.query(`KILL ${session?.id}`);
   await expect(claim.settle()).rejects.toThrow();
   await expectEnded(session);
   expect((await store.claim(id, requestOf('next'))).state).toBe('claimed');
@@ -75,40 +68,40 @@ test.each(['READ UNCOMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABL
     );
     onTestFinished(() => proxy.close());
     const isolation = `SET SESSION TRANSACTION ISOLATION LEVEL ${level}`;
-    const store = mysqlStore(beginWith(connect({ uri: proxy.url }), isolation), { idleTimeoutMs: 1_000 });
-    const other = mysqlStore(beginWith(connect(), isolation));
+    const store = mysqlStore(beginWith(database.connect({ uri: proxy.url }), isolation), { idleTimeoutMs: 1_000 });
+    const other = mysqlStore(beginWith(database.connect(), isolation));
     const id = crypto.randomUUID();
     const claim = await claimFree(store, {}, id);
-    await transaction.write(claim.tx, id);
+    await database.transaction.write(claim.tx, id);
     await expect(claim.settle()).rejects.toThrow();
     // The server keeps the transaction until it has been idle for a second.
     expect((await other.claim(id, requestOf('copy'))).state).toBe('in_progress');
     expect((await other.read(id)).state).toBe('claimed');
     const next = await vi.waitFor(() => claimFree(other, { token: 'next' }, id));
-    expect(await transaction.count(id)).toBe(0);
+    expect(await database.transaction.count(id)).toBe(0);
     await next.release();
   },
 );
 
 test('a commit that the server refuses is undone, and the connections of the pool are as they were', async () => {
   // A planned failover makes the server read-only. That spares users who may do everything.
-  const pool = connect({ user: 'app' });
+  const pool = database.connect({ user: 'app' });
   const store = mysqlStore(pool);
   const id = crypto.randomUUID();
   const claim = await claimFree(store, {}, id);
-  await transaction.write(claim.tx, id);
-  await admin.query('SET GLOBAL read_only = 1');
+  await database.transaction.write(claim.tx, id);
+  await database.admin.query('SET GLOBAL read_only = 1');
   try {
     await expect(claim.settle()).rejects.toThrow();
   } finally {
-    await admin.query('SET GLOBAL read_only = 0');
+    await database.admin.query('SET GLOBAL read_only = 0');
   }
   await database.expectRestored(pool);
-  expect(await transaction.count(id)).toBe(0);
+  expect(await database.transaction.count(id)).toBe(0);
   const next = await claimFree(store, {}, id);
-  await transaction.write(next.tx, id);
+  await database.transaction.write(next.tx, id);
   await next.settle();
-  expect(await transaction.count(id)).toBe(1);
+  expect(await database.transaction.count(id)).toBe(1);
 });
 
 test('a ROLLBACK that fails ends the connection, and nothing of the handler is kept', async () => {
@@ -119,20 +112,20 @@ test('a ROLLBACK that fails ends the connection, and nothing of the handler is k
     return refuses ? 'refuse' : 'pass';
   });
   onTestFinished(() => proxy.close());
-  const pool = connect({ uri: proxy.url });
+  const pool = database.connect({ uri: proxy.url });
   const id = crypto.randomUUID();
   const claim = await claimFree(mysqlStore(pool), {}, id);
-  await transaction.write(claim.tx, id);
+  await database.transaction.write(claim.tx, id);
   await claim.release();
   expect(isRefused).toBe(true);
-  const next = await vi.waitFor(() => claimFree(mysqlStore(connect()), {}, id));
-  expect(await transaction.count(id)).toBe(0);
+  const next = await vi.waitFor(() => claimFree(mysqlStore(database.connect()), {}, id));
+  expect(await database.transaction.count(id)).toBe(0);
   await next.release();
   await database.expectRestored(pool);
 });
 
 test('whatever a handler leaves, the connections of the pool are as they were', async () => {
-  const pool = connect();
+  const pool = database.connect();
   const store = mysqlStore(pool);
   for (const statement of [
     'SELECT * FROM not_there',
@@ -148,18 +141,18 @@ test('whatever a handler leaves, the connections of the pool are as they were', 
     }
   }
   await database.expectRestored(pool);
-  await transaction.lock(admin, crypto.randomUUID());
+  await database.transaction.lock(database.admin, crypto.randomUUID());
 });
 
 test('the callback and the row locks of a machine that has vanished are free after idleTimeoutMs, and it cannot commit later', async () => {
   const { pool, proxy } = await database.connectThroughProxy();
   const [id, row] = [crypto.randomUUID(), crypto.randomUUID()];
   const claim = await claimFree(mysqlStore(pool, { idleTimeoutMs: 900 }), {}, id);
-  await transaction.lock(claim.tx, row);
+  await database.transaction.lock(claim.tx, row);
   const lastAt = performance.now();
   proxy.fallSilent();
-  const other = mysqlStore(connect());
-  const freed = transaction.lock(admin, row).then(() => performance.now() - lastAt);
+  const other = mysqlStore(database.connect());
+  const freed = database.transaction.lock(database.admin, row).then(() => performance.now() - lastAt);
   expect((await other.claim(id, requestOf('early'))).state).toBe('in_progress');
   const next = await vi.waitFor(() => claimFree(other, { token: 'next' }, id));
   // The server counts whole seconds.
@@ -191,7 +184,7 @@ test('a claim that gets no reply in time rejects, and its connection ends', asyn
 });
 
 test('a claim waits for a connection up to queueMs and then rejects, and a connection that comes later goes back', async () => {
-  const pool = connect({ connectionLimit: 1 });
+  const pool = database.connect({ connectionLimit: 1 });
   const store = mysqlStore(pool);
   const holder = await pool.getConnection();
   const late = store.claim(crypto.randomUUID(), { ...requestOf('a'), timeoutMs: 5, queueMs: 99.6 });
@@ -237,18 +230,22 @@ test('an insert that fails for another reason than its key takes over no row', a
   const proxy = await startMysqlProxy(database.url, (text) => (text.startsWith('INSERT') ? 'refuse' : 'pass'));
   onTestFinished(() => proxy.close());
   const id = crypto.randomUUID();
-  await admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', NULL, 0, NULL, 1)`);
-  await expect(mysqlStore(connect({ uri: proxy.url })).claim(id, requestOf('a'))).rejects.toThrow('interrupted');
-  expect(await select(admin, `SELECT token FROM transfer_callbacks WHERE id = '${id}'`)).toEqual([
+  await database.admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', NULL, 0, NULL, 1)`);
+  await expect(mysqlStore(database.connect({ uri: proxy.url })).claim(id, requestOf('a'))).rejects.toThrow(
+    'interrupted',
+  );
+  expect(await select(database.admin, `SELECT token FROM transfer_callbacks WHERE id = '${id}'`)).toEqual([
     { token: Buffer.from('x') },
   ]);
 });
 
 test('twenty concurrent claims on an expired record do not wait for the handler of the one that is granted', async () => {
-  const stores = Array.from({ length: 4 }, () => mysqlStore(connect({ connectionLimit: 5 })));
+  const stores = Array.from({ length: 4 }, () => mysqlStore(database.connect({ connectionLimit: 5 })));
   for (const handledAt of ['0', 'NULL']) {
     const id = crypto.randomUUID();
-    await admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${handledAt}, 1)`);
+    await database.admin.query(
+      `INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${handledAt}, 1)`,
+    );
     const claims = await Promise.all(
       Array.from({ length: 20 }, (_, n) => (stores[n % 4] ?? expect.fail()).claim(id, requestOf(String(n)))),
     );
@@ -264,7 +261,7 @@ test('a connection that still has the transaction of a claim does not take its r
   interface Tx {
     readonly connection: PoolConnection;
   }
-  const pool = connect({ connectionLimit: 1 });
+  const pool = database.connect({ connectionLimit: 1 });
   let isGone = false;
   // A library that gives the connection back before the last statement, as TypeORM does after `queryRunner.release()`.
   const store = sqlStore<Tx>({
@@ -284,13 +281,13 @@ test('a connection that still has the transaction of a claim does not take its r
   });
   const id = crypto.randomUUID();
   const claim = await claimFree(store, {}, id);
-  await transaction.write(claim.tx.connection, id);
+  await database.transaction.write(claim.tx.connection, id);
   await expect(claim.settle()).rejects.toThrow('the connection is gone');
   await expect(store.read(id)).rejects.toMatchObject({ code: 'STORE_REPLY_UNEXPECTED' });
 });
 
 test('a handler that takes longer than the pool waits, and than its retention, is recorded for all of it', async () => {
-  const store = mysqlStore(connect());
+  const store = mysqlStore(database.connect());
   const id = crypto.randomUUID();
   const claim = await claimFree(store, { retentionMs: 1_500 }, id);
   await setTimeout(1_800);

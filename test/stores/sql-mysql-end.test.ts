@@ -4,17 +4,12 @@ import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { mysqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
-import { select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { select, startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
 import { claimFree } from './support.js';
 
-let database: ClaimDatabase;
-
-beforeAll(async () => {
-  database = await startClaimDatabase();
-  return () => database.stop();
-});
+const database = startClaimDatabaseForFile();
 
 /** What mysql2 has, and its types do not. */
 interface Untyped extends AsyncDisposable {

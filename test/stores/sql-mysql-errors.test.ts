@@ -1,17 +1,12 @@
 // The numbers of the errors of MariaDB, as libraries wrap them. The libraries themselves: test/sql, once a week.
 import { createConnection, type Pool, type PoolConnection } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { beginWith, select, startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
 import { inTransaction } from '../support/helpers/mysql-transaction.js';
 import { claimFree, requestOf } from './support.js';
 
-let database: ClaimDatabase;
-
-beforeAll(async () => {
-  database = await startClaimDatabase();
-  return () => database.stop();
-});
+const database = startClaimDatabaseForFile();
 
 interface Tx {
   query(sql: string): Promise<unknown>;

@@ -1,28 +1,17 @@
-import { createPool, type Pool } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
-import { beforeAll, expect, test } from 'vitest';
-import { startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { expect, test } from 'vitest';
+import { startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
 import { request } from './support.js';
 
-let database: ClaimDatabase;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await startClaimDatabase();
-  pool = createPool({ uri: database.url, connectionLimit: 4 });
-  return async () => {
-    await pool.end();
-    await database.stop();
-  };
-});
+const database = startClaimDatabaseForFile();
 
 async function claim(id: string, record?: 'reversal' | 'both') {
-  const reply = await mysqlStore(pool).claim(id, { ...request, record });
+  const reply = await mysqlStore(database.admin).claim(id, { ...request, record });
   return reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
 }
 
 test.each(['reversed\u001f', ''])('a claim of both records whose row %j is gone commits nothing', async (prefix) => {
-  const store = mysqlStore(pool);
+  const store = mysqlStore(database.admin);
   const id = crypto.randomUUID();
   const both = await claim(id, 'both');
   await database.transaction.write(both.tx, id);
@@ -35,7 +24,7 @@ test.each(['reversed\u001f', ''])('a claim of both records whose row %j is gone 
 });
 
 test('a refund is read as claimed while it is, and not while its transfer alone is claimed', async () => {
-  const store = mysqlStore(pool);
+  const store = mysqlStore(database.admin);
   const id = crypto.randomUUID();
   const transfer = await claim(id);
   expect(await store.read(id)).toMatchObject({
@@ -64,12 +53,13 @@ test('prune tries once more after a deadlock, and rejects if it is one again', a
         sent.push(sql);
         if (sent.length <= deadlocks) throw Object.assign(new Error('Deadlock found'), { errno: 1213 });
       }
-      return pool.query(sql);
+      return database.admin.query(sql);
     },
     transaction: () => Promise.reject(new Error('not used')),
   });
   const insert = () =>
-    pool.query(`INSERT INTO transfer_callbacks (id, token, event, external_id, fingerprint, claimed_at, handled_at, expires_at)
+    database.admin
+      .query(`INSERT INTO transfer_callbacks (id, token, event, external_id, fingerprint, claimed_at, handled_at, expires_at)
       VALUES ('${crypto.randomUUID()}', '', '', '', 'facts', 1, 1, 2)`);
   await insert();
   expect(await store.prune({ olderThanMs: 90_001 })).toBe(1);

@@ -5,27 +5,20 @@ import { mysqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
-import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { beginWith, select, startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
 import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf } from './support.js';
 
-let database: ClaimDatabase;
-let admin: Pool;
-let transaction: ClaimDatabase['transaction'];
-let connect: ClaimDatabase['connect'];
-
+const database = startClaimDatabaseForFile();
 beforeAll(async () => {
-  database = await startClaimDatabase();
-  ({ admin, transaction, connect } = database);
-  await admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1');
-  return () => database.stop();
+  await database.admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1');
 });
 
 test.each(['latin1_swedish_ci', 'gbk_chinese_ci', 'sjis_japanese_ci'])(
   'through a connection with the charset of %s a copy is a duplicate',
   async (charset) => {
     const receiver = receiverOf({
-      store: mysqlStore(connect({ charset })),
+      store: mysqlStore(database.connect({ charset })),
     });
     const callback = transferSucceeded({ externalId: 'é 付款 😀' });
     for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
@@ -33,7 +26,7 @@ test.each(['latin1_swedish_ci', 'gbk_chinese_ci', 'sjis_japanese_ci'])(
 );
 
 test('a pool without autocommit is refused with a sentence, and a pool in which empty texts are null is not', async () => {
-  const unusable = mysqlStore(beginWith(connect(), 'SET autocommit = 0'));
+  const unusable = mysqlStore(beginWith(database.connect(), 'SET autocommit = 0'));
   await expect(unusable.claim(crypto.randomUUID(), requestOf('a'))).rejects.toMatchObject({
     code: 'STORE_REPLY_UNEXPECTED',
     message: expect.stringContaining('`autocommit` is 0') as string,
@@ -41,7 +34,7 @@ test('a pool without autocommit is refused with a sentence, and a pool in which 
   });
   await expect(unusable.read(crypto.randomUUID())).rejects.toMatchObject({ code: 'STORE_REPLY_UNEXPECTED' });
   // What the refused pool has looked at is not locked for others.
-  const store = mysqlStore(beginWith(connect(), "SET sql_mode = 'EMPTY_STRING_IS_NULL'"));
+  const store = mysqlStore(beginWith(database.connect(), "SET sql_mode = 'EMPTY_STRING_IS_NULL'"));
   const claim = await claimFree(store);
   expect(await claim.settle()).toEqual({ overlapped: false });
 });
@@ -49,7 +42,7 @@ test('a pool without autocommit is refused with a sentence, and a pool in which 
 test.each([{ rowsAsArray: true }, { nestTables: true }, { typeCast: false }])(
   'through a pool with %j a copy is handled, and the record is read',
   async (options) => {
-    const store = mysqlStore(connect(options));
+    const store = mysqlStore(database.connect(options));
     const id = crypto.randomUUID();
     await (await claimFree(store, {}, id)).settle();
     expect((await store.claim(id, requestOf('copy'))).state).toBe('handled');
@@ -58,15 +51,15 @@ test.each([{ rowsAsArray: true }, { nestTables: true }, { typeCast: false }])(
 );
 
 test('the option `schema` serves a pool without a database, and a handler that sends USE', async () => {
-  await admin.query('CREATE DATABASE elsewhere');
-  const pool = connect();
+  await database.admin.query('CREATE DATABASE elsewhere');
+  const pool = database.connect();
   const store = mysqlStore(pool, { schema: 'test' });
   const noDatabase = new URL(database.url);
   noDatabase.pathname = '/';
-  const other = mysqlStore(connect({ uri: noDatabase.href }), { schema: 'test' });
+  const other = mysqlStore(database.connect({ uri: noDatabase.href }), { schema: 'test' });
   const id = crypto.randomUUID();
   const claim = await claimFree(store, {}, id);
-  await transaction.write(claim.tx, id);
+  await database.transaction.write(claim.tx, id);
   await claim.tx.query('USE elsewhere');
   expect((await other.claim(id, requestOf('copy'))).state).toBe('in_progress');
   await claim.settle();
@@ -76,21 +69,21 @@ test('the option `schema` serves a pool without a database, and a handler that s
 
 test('a role that may only read sees records, and a server that is read-only acknowledges what was handled before', async () => {
   const id = crypto.randomUUID();
-  await (await claimFree(mysqlStore(admin), {}, id)).settle();
-  expect((await mysqlStore(connect({ user: 'reader' })).read(id)).state).toBe('handled');
-  const app = mysqlStore(connect({ user: 'app' }));
-  await admin.query('SET GLOBAL read_only = 1');
+  await (await claimFree(mysqlStore(database.admin), {}, id)).settle();
+  expect((await mysqlStore(database.connect({ user: 'reader' })).read(id)).state).toBe('handled');
+  const app = mysqlStore(database.connect({ user: 'app' }));
+  await database.admin.query('SET GLOBAL read_only = 1');
   try {
     expect((await app.claim(id, requestOf('copy'))).state).toBe('handled');
     await expect(app.claim(crypto.randomUUID(), requestOf('new'))).rejects.toThrow('read-only');
   } finally {
-    await admin.query('SET GLOBAL read_only = 0');
+    await database.admin.query('SET GLOBAL read_only = 0');
   }
 });
 
 test('a statement of mysql2 that ends the transaction is refused as an object, too, and a prepared one after the handler', async () => {
   const refused = { code: 'TRANSACTION_CONTROL' };
-  const claim = await claimFree(mysqlStore(connect()));
+  const claim = await claimFree(mysqlStore(database.connect()));
   await expect(claim.tx.query({ sql: 'COMMIT' })).rejects.toMatchObject(refused);
   const statement = await claim.tx.prepare('SELECT 1 AS one');
   expect((await statement.execute([]))[0]).toEqual([{ one: 1 }]);
@@ -100,7 +93,7 @@ test('a statement of mysql2 that ends the transaction is refused as an object, t
 
 test('what ends the transaction in the server is refused, also through the connection with callbacks', async () => {
   const refused = { code: 'TRANSACTION_CONTROL' };
-  const claim = await claimFree(mysqlStore(connect()));
+  const claim = await claimFree(mysqlStore(database.connect()));
   // Its own type is that of promises.
   const connection = claim.tx.connection as unknown as PoolConnection;
   await expect(claim.tx.changeUser({ database: 'test' })).rejects.toMatchObject(refused);
@@ -131,18 +124,18 @@ test('a role that may not lock the row reads the record, and a row that is locke
   const proxy = await startMysqlProxy(database.url, (text) => (text.includes('NOWAIT') ? 'refuse' : 'pass'));
   onTestFinished(() => proxy.close());
   const [handled, locked] = [crypto.randomUUID(), crypto.randomUUID()];
-  await (await claimFree(mysqlStore(admin), {}, handled)).settle();
-  expect((await mysqlStore(connect({ uri: proxy.url })).read(handled)).state).toBe('handled');
+  await (await claimFree(mysqlStore(database.admin), {}, handled)).settle();
+  expect((await mysqlStore(database.connect({ uri: proxy.url })).read(handled)).state).toBe('handled');
 
-  await admin.query(`INSERT INTO transfer_callbacks VALUES ('${locked}', 'x', '', '', 'facts', 0, 1, 1)`);
-  const other = await connect().getConnection();
+  await database.admin.query(`INSERT INTO transfer_callbacks VALUES ('${locked}', 'x', '', '', 'facts', 0, 1, 1)`);
+  const other = await database.connect().getConnection();
   await other.beginTransaction();
   await other.query(`SELECT * FROM transfer_callbacks WHERE id = '${locked}' FOR UPDATE`);
-  expect(await mysqlStore(admin).read(locked)).toEqual({ state: 'claimed' });
-  expect(await mysqlStore(admin).forget(locked, 'facts')).toBe(false);
+  expect(await mysqlStore(database.admin).read(locked)).toEqual({ state: 'claimed' });
+  expect(await mysqlStore(database.admin).forget(locked, 'facts')).toBe(false);
   await other.rollback();
   other.release();
-  expect(await mysqlStore(admin).read(locked)).toEqual({ state: 'free' });
+  expect(await mysqlStore(database.admin).read(locked)).toEqual({ state: 'free' });
 });
 
 /** What `receiver.check()` resolves with, and what it logs. */
@@ -157,8 +150,8 @@ async function check(pool: Pool, options?: Parameters<typeof mysqlStore>[1]) {
 
 test('check leaves no record that counts, and warns of an idle time that outlasts the first retry', async () => {
   const live = `SELECT id FROM transfer_callbacks WHERE expires_at > 0`;
-  const before = await select(admin, live);
-  const pool = connect();
+  const before = await select(database.admin, live);
+  const pool = database.connect();
   expect(await check(pool)).toMatchObject({ checked: { ok: true }, warnings: [] });
   for (const idleTimeoutMs of [30_000, null]) {
     expect(await check(pool, { idleTimeoutMs })).toMatchObject({
@@ -166,21 +159,21 @@ test('check leaves no record that counts, and warns of an idle time that outlast
       warnings: [expect.stringContaining('`idleTimeoutMs` under 30 000')],
     });
   }
-  expect(await select(admin, live)).toEqual(before);
+  expect(await select(database.admin, live)).toEqual(before);
   await database.expectRestored(pool);
 });
 
 test('check warns of a COMMIT that does not wait for the disk', async () => {
   onTestFinished(async () => {
-    await admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1');
+    await database.admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1');
   });
   for (const [value, warnings] of [
     [0, [expect.stringContaining('`innodb_flush_log_at_trx_commit` is 0: a crash')]],
     [2, [expect.stringContaining('`innodb_flush_log_at_trx_commit` is 2: a crash')]],
     [3, []],
   ] as const) {
-    await admin.query(`SET GLOBAL innodb_flush_log_at_trx_commit = ${value}`);
-    expect(await check(connect())).toMatchObject({ checked: { ok: true }, warnings });
+    await database.admin.query(`SET GLOBAL innodb_flush_log_at_trx_commit = ${value}`);
+    expect(await check(database.connect())).toMatchObject({ checked: { ok: true }, warnings });
   }
 });
 
@@ -191,7 +184,7 @@ test('check warns of a binary log that does not wait for the disk, unless InnoDB
     (text) => text.replace('@@log_bin', '1'),
   );
   onTestFinished(async () => {
-    await admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL sync_binlog = 0');
+    await database.admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL sync_binlog = 0');
     await proxy.close();
   });
   for (const [log, flush, warnings] of [
@@ -200,9 +193,9 @@ test('check warns of a binary log that does not wait for the disk, unless InnoDB
     [1, 1, []],
     [0, 3, []],
   ] as const) {
-    await admin.query(`SET GLOBAL sync_binlog = ${log}, GLOBAL innodb_flush_log_at_trx_commit = ${flush}`);
-    expect(await check(connect({ uri: proxy.url }))).toMatchObject({ checked: { ok: true }, warnings });
-    expect(await check(connect())).toMatchObject({ checked: { ok: true }, warnings: [] });
+    await database.admin.query(`SET GLOBAL sync_binlog = ${log}, GLOBAL innodb_flush_log_at_trx_commit = ${flush}`);
+    expect(await check(database.connect({ uri: proxy.url }))).toMatchObject({ checked: { ok: true }, warnings });
+    expect(await check(database.connect())).toMatchObject({ checked: { ok: true }, warnings: [] });
   }
 });
 
@@ -222,7 +215,7 @@ test.each([
 ])('check fails with a sentence if the database swallows %s', async (_what, rewrite, named) => {
   const proxy = await startMysqlProxy(database.url, () => 'pass', rewrite);
   onTestFinished(() => proxy.close());
-  const { checked } = await check(connect({ uri: proxy.url }));
+  const { checked } = await check(database.connect({ uri: proxy.url }));
   expect(checked).toMatchObject({
     ok: false,
     error: { code: 'STORE_REPLY_UNEXPECTED', message: expect.stringContaining(named) as string },

@@ -5,45 +5,37 @@ import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
-import { startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
 import { inTransaction } from '../support/helpers/mysql-transaction.js';
 import { claimFree, requestOf } from './support.js';
 
-let database: ClaimDatabase;
-let one: Pool;
+const database = startClaimDatabaseForFile();
 let other: Pool;
-let transaction: ClaimDatabase['transaction'];
-
-beforeAll(async () => {
-  database = await startClaimDatabase();
-  ({ admin: one, transaction } = database);
+beforeAll(() => {
   other = createPool({ uri: database.url, connectionLimit: 40 });
-  return async () => {
-    await other.end();
-    await database.stop();
-  };
+  return () => other.end();
 });
 
 describe('two stores on MariaDB, each with its own pool of mysql2, keep the contract', () => {
   test.concurrent.each(storeContract)('$title', ({ check }) =>
-    check(mysqlStore(one), { other: mysqlStore(other), transaction }),
+    check(mysqlStore(database.admin), { other: mysqlStore(other), transaction: database.transaction }),
   );
 });
 
 test('of two handlers of one callback only one commits, although its row was committed early and the lock was lost', async () => {
   const id = crypto.randomUUID();
-  const late = await claimFree(mysqlStore(one), {}, id);
+  const late = await claimFree(mysqlStore(database.admin), {}, id);
   // As DDL and procedures commit, and as a proxy may lose the state of a session.
   await late.tx.query('CREATE TABLE IF NOT EXISTS early (name varchar(9))');
   await late.tx.query('DO RELEASE_ALL_LOCKS()');
-  await transaction.write(late.tx, id);
+  await database.transaction.write(late.tx, id);
   const next = await claimFree(mysqlStore(other), { token: 'another' }, id);
-  await transaction.write(next.tx, id);
+  await database.transaction.write(next.tx, id);
   await next.settle();
   await expect(late.settle()).rejects.toMatchObject({ code: 'LEASE_LOST' });
   expect(await late.renew()).toBe(false);
-  expect(await transaction.count(id)).toBe(1);
-  expect(await mysqlStore(one).read(id)).toMatchObject({ state: 'handled', delivery: 'another' });
+  expect(await database.transaction.count(id)).toBe(1);
+  expect(await mysqlStore(database.admin).read(id)).toMatchObject({ state: 'handled', delivery: 'another' });
 });
 
 interface Nesting {
@@ -65,9 +57,11 @@ function nestingStore() {
   };
   return sqlStore<Nesting>({
     dialect: 'mysql',
-    query: (sql, tx) => (tx?.connection ?? one).query(sql),
+    query: (sql, tx) => (tx?.connection ?? database.admin).query(sql),
     transaction: (work) =>
-      inTransaction(one, (connection) => work({ connection, transaction: (inner) => nest(connection, inner) })),
+      inTransaction(database.admin, (connection) =>
+        work({ connection, transaction: (inner) => nest(connection, inner) }),
+      ),
   });
 }
 
@@ -75,14 +69,14 @@ test('a nested transaction that a handler has left running, and that fails, does
   const store = nestingStore();
   const id = crypto.randomUUID();
   const claim = await claimFree(store, {}, id);
-  await transaction.write(claim.tx.connection, id);
+  await database.transaction.write(claim.tx.connection, id);
   const left = claim.tx.transaction(async () => {
     await claim.tx.connection.query('SELECT SLEEP(0.2)');
     throw new Error('the nested part fails');
   });
   left.catch(() => undefined);
   await claim.settle();
-  expect(await transaction.count(id)).toBe(1);
+  expect(await database.transaction.count(id)).toBe(1);
   expect(await store.read(id)).toMatchObject({ state: 'handled' });
 });
 
@@ -90,10 +84,10 @@ test('a handler whose nested transaction does not end is rolled back', async () 
   const store = nestingStore();
   const id = crypto.randomUUID();
   const claim = await claimFree(store, { timeoutMs: 400 }, id);
-  await transaction.write(claim.tx.connection, id);
+  await database.transaction.write(claim.tx.connection, id);
   claim.tx.transaction(() => new Promise(() => undefined)).catch(() => undefined);
   await expect(claim.settle()).rejects.toThrow('rolled back');
-  expect(await transaction.count(id)).toBe(0);
+  expect(await database.transaction.count(id)).toBe(0);
 });
 
 test('callbacks that have waited long for the only connection are handled, without a second one to renew their leases', async () => {
@@ -114,9 +108,9 @@ test('a claim is granted although the reply to the beginning of its transaction 
   const id = crypto.randomUUID();
   const claim = await claimFree(mysqlStore(pool), {}, id);
   expect(proxy.lost()).toBe(1);
-  await transaction.write(claim.tx, id);
+  await database.transaction.write(claim.tx, id);
   expect(await claim.settle()).toEqual({ overlapped: false });
-  expect(await transaction.count(id)).toBe(1);
+  expect(await database.transaction.count(id)).toBe(1);
 });
 
 test('a callback whose commit succeeded but whose reply was lost is found handled', async () => {
@@ -124,17 +118,19 @@ test('a callback whose commit succeeded but whose reply was lost is found handle
   const id = crypto.randomUUID();
   const store = mysqlStore(pool);
   const claim = await claimFree(store, {}, id);
-  await transaction.write(claim.tx, id);
+  await database.transaction.write(claim.tx, id);
   proxy.lose('reply', 'SET @tc_held');
   expect(await claim.settle()).toEqual({ overlapped: false });
-  expect([proxy.lost(), await transaction.count(id)]).toEqual([1, 1]);
+  expect([proxy.lost(), await database.transaction.count(id)]).toEqual([1, 1]);
   expect((await store.claim(id, requestOf('b'))).state).toBe('handled');
 });
 
 test('prune deletes old records in batches, and keeps the others', async () => {
-  const store = mysqlStore(one, { table: 'pruned' });
+  const store = mysqlStore(database.admin, { table: 'pruned' });
   await store.migrate();
-  await one.query(`INSERT INTO pruned SELECT CONCAT('id-', seq), '', '', '', '', 0, 1, 1 FROM seq_1_to_2500`);
+  await database.admin.query(
+    `INSERT INTO pruned SELECT CONCAT('id-', seq), '', '', '', '', 0, 1, 1 FROM seq_1_to_2500`,
+  );
   const id = crypto.randomUUID();
   await (await claimFree(store, {}, id)).settle();
   expect(await store.prune({ olderThanMs: 90_001 })).toBe(2_500);

@@ -1,43 +1,30 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Query, type Pool, type PoolClient } from 'pg';
+import { Query, type PoolClient } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
-import {
-  book,
-  poolBehindProxy,
-  receiverOn,
-  startLedger,
-  type Ledger,
-  type PostgresServer,
-} from '../support/servers/postgres.js';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
+import { book, poolBehindProxy, receiverOn } from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
 
-let server: PostgresServer;
-let pool: Pool;
-let bookings: Ledger['bookings'];
-
-beforeAll(async () => {
-  ({ server, pool, bookings } = await startLedger({ max: 20 }));
-});
-afterAll(() => server.stop());
+const ledger = startLedgerForFile({ max: 20 });
 
 test('the writes of a handler and the record are committed together', async () => {
   const callback = transferSucceeded();
   const { id, externalId } = callback.data;
   const seenByOthers: unknown[] = [];
-  const receiver = receiverOn(pool, {
+  const receiver = receiverOn(ledger.pool, {
     async onSuccess(...given) {
       await book(...given);
-      seenByOthers.push(...(await bookings(id)), (await pgStore(pool).read(id)).state);
+      seenByOthers.push(...(await ledger.bookings(id)), (await pgStore(ledger.pool).read(id)).state);
     },
   });
   expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
   expect(seenByOthers).toEqual(['claimed']);
-  expect(await bookings(id)).toEqual(['SUCCESS']);
-  const { rows } = await pool.query('SELECT * FROM transfer_callbacks WHERE id = $1', [id]);
+  expect(await ledger.bookings(id)).toEqual(['SUCCESS']);
+  const { rows } = await ledger.pool.query('SELECT * FROM transfer_callbacks WHERE id = $1', [id]);
   expect(rows).toEqual([
     {
       id,
@@ -55,31 +42,31 @@ test('the writes of a handler and the record are committed together', async () =
   expect(Number(row?.expires_at) - Number(row?.handled_at)).toBe(604_800_000 + 6 * 20_000 + 15_000);
   expect((await receiver.receive(callback)).outcome).toBe('duplicate');
   expect((await receiver.receive(transferFailed({ id, externalId }))).outcome).toBe('conflict');
-  expect(await bookings(id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(id)).toEqual(['SUCCESS']);
 });
 
 test('the writes of a handler that fails are rolled back, and the next delivery runs it again', async () => {
   const callback = transferFailed();
-  const failing = receiverOn(pool, {
+  const failing = receiverOn(ledger.pool, {
     async onFailed(...given) {
       await book(...given);
       throw new Error('after writing');
     },
   });
   expect((await failing.receive(callback)).outcome).toBe('handler_failed');
-  expect(await bookings(callback.data.id)).toEqual([]);
-  expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
-  expect(await bookings(callback.data.id)).toEqual(['FAILED']);
+  expect(await ledger.bookings(callback.data.id)).toEqual([]);
+  expect((await receiverOn(ledger.pool).receive(callback)).outcome).toBe('processed');
+  expect(await ledger.bookings(callback.data.id)).toEqual(['FAILED']);
 });
 
 test.each<[string, (tx: PoolClient) => Promise<unknown>, string]>([
   ['sends ROLLBACK and begins another transaction', (tx) => tx.query('SELECT 1; ROLLBACK; BEGIN'), '22P02'],
   ['writes what the commit finds to be wrong', (tx) => tx.query('INSERT INTO moves VALUES (1)'), '23503'],
 ])('a handler that %s has not succeeded, and the next delivery is processed', async (_what, steps, code) => {
-  await pool.query(`CREATE TABLE IF NOT EXISTS accounts (id int PRIMARY KEY);
+  await ledger.pool.query(`CREATE TABLE IF NOT EXISTS accounts (id int PRIMARY KEY);
       CREATE TABLE IF NOT EXISTS moves (account int REFERENCES accounts DEFERRABLE INITIALLY DEFERRED)`);
   const callback = transferSucceeded();
-  const receiver = receiverOn(pool, {
+  const receiver = receiverOn(ledger.pool, {
     async onSuccess(...given) {
       await book(...given);
       await steps(given[1].tx);
@@ -89,9 +76,9 @@ test.each<[string, (tx: PoolClient) => Promise<unknown>, string]>([
     outcome: 'store_unavailable',
     error: expect.objectContaining({ code }) as unknown,
   });
-  expect(await bookings(callback.data.id)).toEqual([]);
-  expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual([]);
+  expect((await receiverOn(ledger.pool).receive(callback)).outcome).toBe('processed');
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
 /** How every version writes the text of a lock: two versions run during a deployment. */
@@ -101,8 +88,8 @@ test.each(['7d2c4e0a', 'x y.z/["a"]=+,_', "back\\slash 'quote' -- ? $1 :name", '
   'the number of the lock of `%s` is that of its text, however a statement writes it',
   async (text) => {
     const id = `${text} ${crypto.randomUUID()}`;
-    const claim = await claimFree(pgStore(pool), {}, id);
-    const { rows } = await pool.query<{ held: string }>(
+    const claim = await claimFree(pgStore(ledger.pool), {}, id);
+    const { rows } = await ledger.pool.query<{ held: string }>(
       `SELECT (classid::bigint << 32 | objid::bigint)::text AS held FROM pg_locks WHERE locktype = 'advisory'
         AND (classid::bigint << 32 | objid::bigint)::text = ${lockNumber}`,
       [Buffer.from(`"public"."transfer_callbacks" ${id}`).toString('hex')],
@@ -119,7 +106,7 @@ test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
 ])('a statement of a handler that ends its transaction is refused as %s, and changes nothing', async (_as, send) => {
   const callback = transferSucceeded();
   let refusal: unknown;
-  const receiver = receiverOn(pool, {
+  const receiver = receiverOn(ledger.pool, {
     async onSuccess(...given) {
       await book(...given);
       await send(given[1].tx).catch((error: unknown) => (refusal = error));
@@ -130,17 +117,17 @@ test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
     code: 'TRANSACTION_CONTROL',
     message: containing('the store ends the transaction. Return to commit, throw to roll back'),
   });
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
 test.each(['SET LOCAL ROLE tenant', 'SET TRANSACTION READ ONLY', 'RESET ALL'])(
   'a handler that sends %s is committed, whether it takes long or not',
   async (statement) => {
-    await pool.query(`DO $$ BEGIN CREATE ROLE tenant; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+    await ledger.pool.query(`DO $$ BEGIN CREATE ROLE tenant; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
       GRANT INSERT ON ledger TO tenant`);
     for (const pauseMs of [0, 1_100]) {
       const callback = transferSucceeded();
-      const receiver = receiverOn(pool, {
+      const receiver = receiverOn(ledger.pool, {
         async onSuccess(given, { tx }) {
           if (statement.includes('ROLE')) await tx.query(statement);
           await book(given, { tx });
@@ -150,7 +137,7 @@ test.each(['SET LOCAL ROLE tenant', 'SET TRANSACTION READ ONLY', 'RESET ALL'])(
       });
       expect((await receiver.receive(callback)).outcome).toBe('processed');
       expect((await receiver.receive(callback)).outcome).toBe('duplicate');
-      expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+      expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
     }
   },
 );
@@ -158,7 +145,7 @@ test.each(['SET LOCAL ROLE tenant', 'SET TRANSACTION READ ONLY', 'RESET ALL'])(
 test('what a handler commits behind a comment is kept with the record, and never written again', async () => {
   for (const goesOn of [true, false]) {
     const callback = transferSucceeded();
-    const receiver = receiverOn(pool, {
+    const receiver = receiverOn(ledger.pool, {
       async onSuccess(given, { tx }) {
         await book(given, { tx });
         await tx.query('/* by an ORM */ COMMIT');
@@ -167,13 +154,13 @@ test('what a handler commits behind a comment is kept with the record, and never
     });
     expect((await receiver.receive(callback)).outcome).toBe(goesOn ? 'processed' : 'handler_failed');
     expect((await receiver.receive(callback)).outcome).toBe('duplicate');
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+    expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
   }
 });
 
 test('a handler may undo a part by SAVEPOINT and ROLLBACK TO, and run blocks with BEGIN and END in them', async () => {
   const callback = transferSucceeded();
-  const receiver = receiverOn(pool, {
+  const receiver = receiverOn(ledger.pool, {
     async onSuccess(given, { tx }) {
       await book(given, { tx });
       await tx.query('SAVEPOINT part');
@@ -184,32 +171,32 @@ test('a handler may undo a part by SAVEPOINT and ROLLBACK TO, and run blocks wit
     },
   });
   expect((await receiver.receive(callback)).outcome).toBe('processed');
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
 test('a callback whose commit succeeded but whose reply was lost is found handled', async () => {
-  const { own, proxy } = await poolBehindProxy(server);
+  const { own, proxy } = await poolBehindProxy(ledger.server);
   const callback = transferSucceeded();
   proxy.lose('reply', 'claim not held');
   expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
   expect(proxy.lost()).toBe(1);
   expect((await receiverOn(own).receive(callback)).outcome).toBe('duplicate');
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
 test('a callback is processed whose claim was granted but whose reply was lost', async () => {
-  const { own, proxy } = await poolBehindProxy(server);
+  const { own, proxy } = await poolBehindProxy(ledger.server);
   const callback = transferSucceeded();
   proxy.lose('reply', 'INSERT INTO');
   const outcomes = [(await receiverOn(own).receive(callback)).outcome];
   // The connection has ended, and its transaction with it.
   outcomes.push((await receiverOn(own).receive(callback)).outcome);
   expect([outcomes, proxy.lost()]).toEqual([['store_unavailable', 'processed'], 1]);
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
 test('a lease that has lapsed is not renewed before the reply to its rollback has come', async () => {
-  const { own, proxy } = await poolBehindProxy(server);
+  const { own, proxy } = await poolBehindProxy(ledger.server);
   const claim = await claimFree(pgStore(own), { leaseMs: 200 }, crypto.randomUUID());
   proxy.fallSilent();
   await pause(300);
@@ -217,7 +204,7 @@ test('a lease that has lapsed is not renewed before the reply to its rollback ha
 });
 
 test('a claim that has lapsed cannot be handled, and a settle that is sent again resolves as the first one', async () => {
-  const store = pgStore(pool);
+  const store = pgStore(ledger.pool);
   const id = crypto.randomUUID();
   const lapsed = await claimFree(store, { leaseMs: 100 }, id);
   await vi.waitFor(async () => {
@@ -226,7 +213,7 @@ test('a claim that has lapsed cannot be handled, and a settle that is sent again
   const lost = { code: 'LEASE_LOST', cause: expect.any(Error) as unknown };
   await expect(lapsed.settle()).rejects.toMatchObject(lost);
   await expect(lapsed.settle()).rejects.toMatchObject(lost);
-  const { own, proxy } = await poolBehindProxy(server);
+  const { own, proxy } = await poolBehindProxy(ledger.server);
   const claim = await claimFree(pgStore(own), {}, id);
   proxy.lose('reply', 'claim not held');
   expect(await claim.settle()).toEqual({ overlapped: false });
@@ -238,7 +225,7 @@ test('a claim that has lapsed cannot be handled, and a settle that is sent again
 
 test('a handler that runs beyond the longest lease can write nothing later', async () => {
   const callback = transferSucceeded();
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const [goOn, ended] = [later(), later<unknown>()];
   const receiver = receiverOn(own, {
     handlerTimeoutMs: 500,
@@ -257,13 +244,13 @@ test('a handler that runs beyond the longest lease can write nothing later', asy
   goOn.resolve();
   expect(await ended.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
   await vi.waitFor(async () => {
-    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+    expect((await receiverOn(ledger.pool).receive(callback)).outcome).toBe('processed');
   });
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
 test('a statement that a failed handler sends later writes nothing, not even when the next delivery has its client', async () => {
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const [failed, goOn, stray, next] = [transferSucceeded(), later(), later<unknown>(), transferSucceeded()];
   const kept: PoolClient[] = [];
   const receiver = receiverOn(own, {
@@ -286,13 +273,13 @@ test('a statement that a failed handler sends later writes nothing, not even whe
   // On the very client of the first: the pool has no other.
   expect((await receiver.receive(next)).outcome).toBe('processed');
   expect(await stray.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
-  expect(await bookings(failed.data.id)).toEqual([]);
-  expect(await bookings(next.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(failed.data.id)).toEqual([]);
+  expect(await ledger.bookings(next.data.id)).toEqual(['SUCCESS']);
   expect([own.totalCount, own.idleCount]).toEqual([1, 1]);
 });
 
 test('a fresh callback costs two round trips and a duplicate as many, and the client keeps no listener', async () => {
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const store = pgStore(own);
   const client = await own.connect();
   const query = vi.spyOn(client, 'query');

@@ -1,28 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
-import {
-  book,
-  poolBehindProxy,
-  receiverOn,
-  startLedger,
-  type Ledger,
-  type PostgresServer,
-} from '../support/servers/postgres.js';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
+import { book, poolBehindProxy, receiverOn } from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
 
-let server: PostgresServer;
-let pool: Pool;
-let bookings: Ledger['bookings'];
-
-beforeAll(async () => {
-  ({ server, pool, bookings } = await startLedger({ max: 20 }));
-});
-afterAll(() => server.stop());
+const ledger = startLedgerForFile({ max: 20 });
 
 test.each([
   ['an open transaction', 'SELECT 1'],
@@ -32,7 +18,7 @@ test.each([
   async (_with, last) => {
     const callback = transferSucceeded();
     const { id } = callback.data;
-    const own = server.pool({ max: 1 });
+    const own = ledger.server.pool({ max: 1 });
     const client = await own.connect();
     for (const statement of ['BEGIN', `INSERT INTO ledger VALUES ('${id}', 'half')`, last]) {
       await client.query(statement).catch(() => undefined);
@@ -48,14 +34,14 @@ test.each([
         ),
       },
     });
-    expect(await bookings(id)).toEqual([]);
+    expect(await ledger.bookings(id)).toEqual([]);
     expect((await receiver.receive(callback)).outcome).toBe('processed');
-    expect(await bookings(id)).toEqual(['SUCCESS']);
+    expect(await ledger.bookings(id)).toEqual(['SUCCESS']);
   },
 );
 
 test('a client that is released twice does not turn a commit into a failure', async () => {
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const receiver = receiverOn(own, {
     onSuccess: async (given, { tx }) => {
       await book(given, { tx });
@@ -66,12 +52,12 @@ test('a client that is released twice does not turn a commit into a failure', as
   });
   const callback = transferSucceeded();
   const { outcome } = await receiver.receive(callback);
-  const booked = await bookings(callback.data.id);
+  const booked = await ledger.bookings(callback.data.id);
   expect([outcome, booked]).toEqual(booked.length === 1 ? ['processed', ['SUCCESS']] : ['store_unavailable', []]);
 });
 
 test('a pool whose connect only returns a promise works', async () => {
-  const store = pgStore({ connect: () => pool.connect() });
+  const store = pgStore({ connect: () => ledger.pool.connect() });
   const id = randomUUID();
   const claim = await claimFree(store, {}, id);
   await claim.settle();
@@ -81,7 +67,7 @@ test('a pool whose connect only returns a promise works', async () => {
 });
 
 test('a burst of 600 on a pool of 10 is processed at the first attempt, and so are copies of it', async () => {
-  const own = server.pool({ max: 10 });
+  const own = ledger.server.pool({ max: 10 });
   const receiver = receiverOn(own, {
     inFlightWaitMs: 25_000,
     async onSuccess(...given) {
@@ -98,7 +84,7 @@ test('a burst of 600 on a pool of 10 is processed at the first attempt, and so a
 });
 
 test('deliveries end within their time when the pool is exhausted, and the pool recovers', async () => {
-  const small = server.pool({ max: 2 });
+  const small = ledger.server.pool({ max: 2 });
   const goOn = later();
   const receiver = receiverOn(small, { inFlightWaitMs: 200, storeTimeoutMs: 1_000, onSuccess: () => goOn.promise });
   const holding = [receiver.receive(transferSucceeded()), receiver.receive(transferSucceeded())];
@@ -117,17 +103,17 @@ test('deliveries end within their time when the pool is exhausted, and the pool 
 });
 
 test('copies that wait for a handler of another process hold no client of the pool', async () => {
-  const small = server.pool({ max: 2 });
+  const small = ledger.server.pool({ max: 2 });
   const callback = transferSucceeded();
   const goOn = later();
-  const running = receiverOn(pool, {
+  const running = receiverOn(ledger.pool, {
     async onSuccess(...given) {
       await goOn.promise;
       await book(...given);
     },
   }).receive(callback);
   await vi.waitFor(async () => {
-    expect((await pgStore(pool).read(callback.data.id)).state).toBe('claimed');
+    expect((await pgStore(ledger.pool).read(callback.data.id)).state).toBe('claimed');
   });
   const receivers = Array.from({ length: 10 }, () => receiverOn(small));
   const copies = Promise.all(receivers.map((receiver) => receiver.receive(callback)));
@@ -136,11 +122,11 @@ test('copies that wait for a handler of another process hold no client of the po
   goOn.resolve();
   expect((await running).outcome).toBe('processed');
   expect(new Set((await copies).map(({ outcome }) => outcome))).toEqual(new Set(['duplicate']));
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
 test('a claim queues for a client up to queueMs and then rejects, and a client that comes later goes back', async () => {
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const store = pgStore(own);
   const holder = await own.connect();
   const claims = Array.from({ length: 5_000 }, () =>
@@ -163,7 +149,7 @@ test('a claim queues for a client up to queueMs and then rejects, and a client t
 });
 
 test('a statement that a failed handler has left running holds up neither its response nor the pool', async () => {
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const callback = transferFailed();
   const receiver = receiverOn(own, {
     storeTimeoutMs: 9_000,
@@ -179,14 +165,16 @@ test('a statement that a failed handler has left running holds up neither its re
   expect(durationMs).toBeLessThan(8_900); // Less than storeTimeoutMs.
   // The pool has room again. PostgreSQL keeps the claim until the statement has ended.
   expect((await receiverOn(own, { inFlightWaitMs: 0 }).receive(callback)).outcome).toBe('in_progress');
-  const sleeping = await pool.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%(50)'`);
+  const sleeping = await ledger.pool.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%(50)'`,
+  );
   expect(sleeping.rowCount).toBeGreaterThan(0);
   expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
-  expect(await bookings(callback.data.id)).toEqual(['FAILED']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['FAILED']);
 });
 
 test('a failed handler whose last statement ends soon costs the pool no connection', async () => {
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const callback = transferSucceeded();
   const backends = new Set<unknown>();
   const receiver = receiverOn(own, {
@@ -202,13 +190,13 @@ test('a failed handler whose last statement ends soon costs the pool no connecti
   expect((await receiver.receive(callback)).outcome).toBe('handler_failed');
   expect((await receiver.receive(callback)).outcome).toBe('processed');
   expect(backends.size).toBe(1);
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
 test('a database that takes everything and replies nothing costs `read` no client for ever', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
-    const { own, proxy } = await poolBehindProxy(server);
+    const { own, proxy } = await poolBehindProxy(ledger.server);
     const store = pgStore(own);
     expect(await store.read(randomUUID())).toMatchObject({ state: 'free' });
     proxy.fallSilent();

@@ -1,22 +1,17 @@
-import type { Client, Pool, PoolClient } from 'pg';
+import type { Client, PoolClient } from 'pg';
 import { prismaStore, sqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/servers/postgres.js';
+import { expect, test, vi } from 'vitest';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
+import { book, receiverOn } from '../support/servers/postgres.js';
 import { inPgTransaction } from '../support/helpers/pg-transaction.js';
 import { claimFree, requestOf } from './support.js';
 
-let server: PostgresServer;
-let pool: Pool;
-let bookings: Ledger['bookings'];
-beforeAll(async () => {
-  ({ server, pool, bookings } = await startLedger({ max: 20 }));
-});
-afterAll(() => server.stop());
+const ledger = startLedgerForFile({ max: 20 });
 
 test('a callback of `pg` hears that its query is refused, in the handler and after it', async () => {
   const refusals: unknown[] = [];
-  const receiver = receiverOn(pool, {
+  const receiver = receiverOn(ledger.pool, {
     async onSuccess(_callback, { tx }) {
       const send = (text: string) =>
         new Promise<void>((resolve) => {
@@ -37,7 +32,7 @@ test('a callback of `pg` hears that its query is refused, in the handler and aft
 });
 
 test('what a handler sets on its client, as a wrapper of `query`, is gone with the handler', async () => {
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const texts: unknown[] = [];
   const receiver = receiverOn(own, {
     async onSuccess(given, { tx }) {
@@ -55,7 +50,7 @@ test('what a handler sets on its client, as a wrapper of `query`, is gone with t
   });
   for (const callback of [transferSucceeded(), transferSucceeded()]) {
     expect((await receiver.receive(callback)).outcome).toBe('processed');
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+    expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
   }
   // One of each handler, and nothing of the store.
   expect(texts).toHaveLength(2);
@@ -65,7 +60,7 @@ test('what a handler sets on its client, as a wrapper of `query`, is gone with t
 });
 
 test('a handler that ends its client of `pg`, by a promise or a callback, is committed, and its client goes back', async () => {
-  const own = server.pool({ max: 1 });
+  const own = ledger.server.pool({ max: 1 });
   const receiver = receiverOn(own, {
     async onSuccess(given, { tx }) {
       await book(given, { tx });
@@ -78,17 +73,17 @@ test('a handler that ends its client of `pg`, by a promise or a callback, is com
   });
   const callback = transferSucceeded();
   expect((await receiver.receive(callback)).outcome).toBe('processed');
-  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await ledger.bookings(callback.data.id)).toEqual(['SUCCESS']);
   expect([own.totalCount, own.idleCount]).toEqual([1, 1]);
 });
 
 test('what is to follow the commit sees the writes, and is not called if they were rolled back', async () => {
   const seen: unknown[] = [];
   const receiver = (commits: boolean) =>
-    receiverOn(pool, {
+    receiverOn(ledger.pool, {
       async onSuccess(callback, context) {
         await book(callback, context);
-        context.afterCommit(async () => seen.push(await bookings(callback.data.id)));
+        context.afterCommit(async () => seen.push(await ledger.bookings(callback.data.id)));
         if (!commits) await context.tx.query('/* by an ORM */ ROLLBACK');
       },
     });
@@ -109,14 +104,17 @@ test('a library whose transaction resolves although the handler has rolled it ba
   }
   const store = sqlStore<Tx>({
     dialect: 'postgres',
-    query: (sql, tx) => (tx?.client ?? pool).query(sql),
+    query: (sql, tx) => (tx?.client ?? ledger.pool).query(sql),
     transaction: (work) =>
       new Promise<void>((resolve, reject) => {
         const rollback = async (client: PoolClient): Promise<void> => {
           await client.query('ROLLBACK');
           resolve();
         };
-        inPgTransaction(pool, (client) => work({ client, rollback: () => rollback(client) })).then(resolve, reject);
+        inPgTransaction(ledger.pool, (client) => work({ client, rollback: () => rollback(client) })).then(
+          resolve,
+          reject,
+        );
       }),
   });
   const id = crypto.randomUUID();
@@ -124,7 +122,7 @@ test('a library whose transaction resolves although the handler has rolled it ba
   await book(transferSucceeded({ id }), { tx: claim.tx.client });
   await claim.tx.rollback();
   await expect(claim.settle()).rejects.toThrow();
-  expect(await bookings(id)).toEqual([]);
+  expect(await ledger.bookings(id)).toEqual([]);
   expect(await store.read(id)).toEqual({ state: 'free' });
 });
 
@@ -132,7 +130,7 @@ test.each([
   ['resolves without a call of its function', () => Promise.resolve(), 'Expected `transaction` to call its function.'],
   ['rejects before it', () => Promise.reject(new Error('no connection')), 'no connection'],
 ])('a claim through a library whose `transaction` %s rejects', async (_how, transaction, message) => {
-  const store = sqlStore({ dialect: 'postgres', query: (sql) => pool.query(sql), transaction });
+  const store = sqlStore({ dialect: 'postgres', query: (sql) => ledger.pool.query(sql), transaction });
   await expect(store.claim(crypto.randomUUID(), requestOf('a'))).rejects.toThrow(message);
 });
 
@@ -152,9 +150,9 @@ function libraryStore(sendLast: (client: PoolClient, sql: string) => unknown) {
   return sqlStore<Library>({
     dialect: 'postgres',
     query: (sql, tx) =>
-      tx !== undefined && sql.startsWith('SELECT') ? sendLast(tx.client, sql) : (tx?.client ?? pool).query(sql),
+      tx !== undefined && sql.startsWith('SELECT') ? sendLast(tx.client, sql) : (tx?.client ?? ledger.pool).query(sql),
     transaction: (work) =>
-      inPgTransaction(pool, (client) =>
+      inPgTransaction(ledger.pool, (client) =>
         work({
           client,
           ledger: {
@@ -180,7 +178,7 @@ test('a model of a transaction refuses every query after the handler, and a prom
   await expect((async () => tx.ledger.add(id))()).rejects.toMatchObject(refused);
   expect(await Promise.resolve(tx)).toBe(tx);
   await handled;
-  expect(await bookings(id)).toHaveLength(1);
+  expect(await ledger.bookings(id)).toHaveLength(1);
 });
 
 test('a handled callback has its writes, although a call of several steps that its handler has left running fails', async () => {
@@ -192,7 +190,7 @@ test('a handled callback has its writes, although a call of several steps that i
   left.catch(() => undefined);
   await claim.settle();
   await expect(left).rejects.toThrow('division by zero');
-  expect(await bookings(id)).toHaveLength(1);
+  expect(await ledger.bookings(id)).toHaveLength(1);
   expect((await store.read(id)).state).toBe('handled');
 });
 
@@ -211,7 +209,7 @@ function extendedLibrary(extension?: Operation, connection?: PoolClient): Extend
   const run = (args: unknown, steps: () => Promise<unknown>): Promise<unknown> =>
     extension === undefined ? steps() : extension({ args, query: steps });
   const send = async (text: string, values: unknown[] = []) =>
-    (await (connection ?? pool).query<object>(text, values)).rows;
+    (await (connection ?? ledger.pool).query<object>(text, values)).rows;
   return {
     $extends: ({ query }) => extendedLibrary(query.$allOperations, connection),
     $queryRawUnsafe: (sql) => run([sql], () => send(sql)),
@@ -219,7 +217,7 @@ function extendedLibrary(extension?: Operation, connection?: PoolClient): Extend
       add: (id) => run({ id }, () => send('INSERT INTO ledger VALUES ($1)', [id])),
       addTwice: () => run({}, () => send('SELECT pg_sleep(0.05)').then(() => send('SELECT 1/0'))),
     },
-    $transaction: (work) => inPgTransaction(pool, (client) => work(extendedLibrary(extension, client))),
+    $transaction: (work) => inPgTransaction(ledger.pool, (client) => work(extendedLibrary(extension, client))),
   };
 }
 
@@ -230,7 +228,7 @@ test('prismaStore waits for an operation that a handler has left running, and se
   const { add } = first.tx.ledger;
   void add(whole);
   await first.settle();
-  expect(await bookings(whole)).toHaveLength(1);
+  expect(await ledger.bookings(whole)).toHaveLength(1);
   // What it starts later is refused, although it has kept the method.
   await expect(add(whole)).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
 
@@ -238,7 +236,7 @@ test('prismaStore waits for an operation that a handler has left running, and se
   await second.tx.ledger.add(failing);
   second.tx.ledger.addTwice().catch(() => undefined);
   await expect(second.settle()).rejects.toThrow('current transaction is aborted');
-  expect(await bookings(failing)).toEqual([]);
+  expect(await ledger.bookings(failing)).toEqual([]);
   expect((await store.read(failing)).state).toBe('free');
 });
 
@@ -269,6 +267,6 @@ test('a callback whose last statement resolves with undefined is not handled', a
   const claim = await claimFree(store, {}, id);
   await claim.tx.ledger.add(id);
   await expect(claim.settle()).rejects.toThrow('Expected `query` to resolve with rows, got undefined.');
-  expect(await bookings(id)).toEqual([]);
+  expect(await ledger.bookings(id)).toEqual([]);
   expect((await store.claim(id, requestOf('b'))).state).toBe('claimed');
 });

@@ -3,19 +3,17 @@ import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { sqlStore, type SqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { pgTransaction } from '../support/helpers/pg-transaction.js';
-import { poolBehindProxy, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
+import { poolBehindProxy } from '../support/servers/postgres.js';
 import { claimFree, request } from './support.js';
 import { expectNothingKept, impatience, nextUsers, waiting, type ImpatientLibrary } from './undo-support.js';
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-  await server.pool().query('CREATE TABLE contract_writes (key text); CREATE TABLE locked (name text PRIMARY KEY)');
-});
-afterAll(() => server.stop());
+const server = startPostgresForFile((started) =>
+  started.pool().query('CREATE TABLE contract_writes (key text); CREATE TABLE locked (name text PRIMARY KEY)'),
+);
 
 type Query = (client: PoolClient, sql: string) => Promise<unknown>;
 

@@ -49,7 +49,20 @@ export async function loadByName(name: string, url: string | undefined): Promise
   }
   const expected = `${String(named.secret)} of ${name} that your endpoint has`;
   const variables = { [named.variable]: toProof(named, expected), ...toSignedUrl(named, url) };
-  requireSame(name, variables);
+  const known = loaded.get(name) ?? { variables, definition: importByName(name, named, variables, expected) };
+  loaded.set(name, known);
+  const changed = Object.keys(variables).find((each) => known.variables[each] !== variables[each]);
+  if (changed === undefined) return known.definition;
+  const given = changed.endsWith('URL') ? changed : secretVariable;
+  throw new TransferCallbackError('INVALID_ARGUMENT', `Expected ${given} to stay the same for ${name} in one process.`);
+}
+
+type Variables = Readonly<Record<string, string>>;
+
+/** A definition reads its variables once in a process. */
+const loaded = new Map<string, { readonly variables: Variables; readonly definition: Promise<Definition> }>();
+
+async function importByName(name: string, named: NamedService, variables: Variables, expected: string) {
   const [definition, payloads] = (await Promise.all([
     withVariables(variables, () => import(`../../../examples/services/${name}.ts`)).catch((error: unknown) => {
       throw explainSecret(error, expected);
@@ -60,19 +73,6 @@ export async function loadByName(name: string, url: string | undefined): Promise
   if (service === undefined) throw new Error(`${name}.ts does not export ${name}.`);
   const signWith = { secret: process.env[secretVariable], toOptions: named.toSignOptions };
   return { service, signWith, byName: { named, payloads: payloads.default } };
-}
-
-/** With which variables each definition was loaded. */
-const loaded = new Map<string, Readonly<Record<string, string>>>();
-
-/** Throws INVALID_ARGUMENT for a definition that has read other variables: it reads them once in a process. */
-function requireSame(name: string, variables: Readonly<Record<string, string>>): void {
-  const before = loaded.get(name) ?? variables;
-  loaded.set(name, before);
-  const changed = Object.keys(variables).find((each) => before[each] !== variables[each]);
-  if (changed === undefined) return;
-  const given = changed.endsWith('URL') ? changed : secretVariable;
-  throw new TransferCallbackError('INVALID_ARGUMENT', `Expected ${given} to stay the same for ${name} in one process.`);
 }
 
 /** The definition needs a token. The right one is in the address. */
@@ -109,7 +109,7 @@ function findPublicKey(pem = ''): string | undefined {
   }
 }
 
-function toSignedUrl({ urlVariable }: NamedService, url: string | undefined): Readonly<Record<string, string>> {
+function toSignedUrl({ urlVariable }: NamedService, url: string | undefined): Variables {
   if (urlVariable === undefined) return {};
   const given = process.env[urlVariable];
   const signed = given === undefined || given === '' ? url : given;
@@ -119,14 +119,16 @@ function toSignedUrl({ urlVariable }: NamedService, url: string | undefined): Re
 }
 
 /** Runs with other variables: a definition reads them when it is imported, and the commands of the user must not. */
-async function withVariables<T>(variables: Readonly<Record<string, string>>, run: () => Promise<T>): Promise<T> {
+async function withVariables<T>(variables: Variables, run: () => Promise<T>): Promise<T> {
   const before = { ...process.env };
   Object.assign(process.env, variables);
   try {
     return await run();
   } finally {
-    for (const name of Object.keys(variables)) Reflect.deleteProperty(process.env, name);
-    Object.assign(process.env, before);
+    for (const name of Object.keys(variables)) {
+      if (before[name] === undefined) Reflect.deleteProperty(process.env, name);
+      else process.env[name] = before[name];
+    }
   }
 }
 

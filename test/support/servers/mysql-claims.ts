@@ -1,7 +1,7 @@
 import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2/promise';
 import { mysqlStore } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
-import { expect, onTestFinished } from 'vitest';
+import { beforeAll, expect, onTestFinished } from 'vitest';
 import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { startMariaDb } from './mysql.js';
 import { createTables, mysqlTransaction } from '../helpers/mysql-transaction.js';
@@ -68,6 +68,16 @@ export async function startClaimDatabase(): Promise<ClaimDatabase> {
       await server.stop();
     },
   };
+}
+
+/** Starts it before the first test of the file, and stops it after the last. */
+export function startClaimDatabaseForFile(): ClaimDatabase {
+  const own = {} as ClaimDatabase;
+  beforeAll(async () => {
+    Object.assign(own, await startClaimDatabase());
+    return () => own.stop();
+  });
+  return own;
 }
 
 export async function select(pool: Pick<Pool, 'query'>, sql: string): Promise<RowDataPacket[]> {

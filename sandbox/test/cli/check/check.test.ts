@@ -17,7 +17,7 @@ import { z } from 'zod';
 import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { freePort } from '../../../../test/support/servers/port.js';
 import { startRedis } from '../../../../test/support/servers/redis.js';
-import { byHand, check, isWhole, makeBooks, serveHere, withRouter, type Book } from './support.js';
+import { byHand, check, isWhole, makeBooks, only, serveHere, withRouter, type Book } from './support.js';
 
 const right = { code: 0, wrong: [], unseen: [] };
 describe('no right endpoint is called wrong:', () => {
@@ -258,20 +258,23 @@ describe('it does not judge', () => {
 test('what was broken is mended after Ctrl+C', async () => {
   const { book, count, folder } = await makeBooks();
   const url = await withRouter({ onSuccess: book, onFailed: book });
-  const [broken, mended] = [join(folder, 'broken'), join(folder, 'mended')];
-  const commands = ['--break', `touch ${broken} && sleep 2`, '--mend', `echo $ID >> ${mended}`];
+  const [broken, log] = [join(folder, 'broken'), join(folder, 'log')];
+  const commands = ['--break', `touch ${broken} && sleep 2 && echo broke >> ${log}`, '--mend', `echo $ID >> ${log}`];
   const { child, ended } = start(['check', '--to', url, ...count, ...commands]);
   await expect.poll(() => existsSync(broken), { timeout: 60_000 }).toBe(true);
   child.kill('SIGINT');
   expect((await ended).code).toBe(2);
-  expect(await readFile(mended, 'utf8')).toMatch(/^check-handler-fails-\S+\n$/);
+  // A --break that went on would undo the --mend.
+  expect(await readFile(log, 'utf8')).toMatch(/^broke\ncheck-handler-fails-\S+\n$/);
 });
 
-test('a --mend that fails ends the check with 2', async () => {
-  const { book, count } = await makeBooks();
+test('a --mend that fails ends the check with 2, also if it succeeds at the end', async () => {
+  const { book, count, folder } = await makeBooks();
   const url = await withRouter({ onSuccess: book, onFailed: book });
-  const { code, err } = await run('check', '--to', url, ...count, '--break', 'exit 0', '--mend', 'exit 1');
-  expect([code, err]).toEqual([2, expect.stringContaining('--mend failed')]);
+  const end = (mend: string) => run('check', '--to', url, ...count, ...only(), '--break', 'exit 0', '--mend', mend);
+  expect(await end('exit 1')).toMatchObject({ code: 2, err: expect.stringContaining('--mend failed') as string });
+  const tried = join(folder, 'tried');
+  expect(await end(`test -e ${tried} || ! touch ${tried}`)).toMatchObject({ code: 2, err: '' });
 });
 
 test('the app learns of each payout by --prepare', async () => {

@@ -127,9 +127,9 @@ export function inOrder(...names: readonly string[]): string[] {
   return rows.map(({ name }) => name).filter((name) => names.includes(name));
 }
 
-/** Returns the options that leave out every other row. The first one is always played. */
+/** Returns the options that leave out every other row. The first one, and the one of --break, are always played. */
 export function only(...names: readonly string[]): string[] {
-  const others = rows.slice(1).filter(({ name }) => !names.includes(name));
+  const others = rows.slice(1, -1).filter(({ name }) => !names.includes(name));
   return others.flatMap(({ name }) => ['--skip', name]);
 }
 
