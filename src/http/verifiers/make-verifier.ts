@@ -4,5 +4,5 @@ export function makeVerifier<Verify extends (...parts: never[]) => boolean | Pro
   accepts: Verify,
   members: Members,
 ): Verify & Members {
-  return Object.defineProperty(Object.assign(accepts, members), 'title', { value: name });
+  return Object.defineProperty(Object.assign(accepts, members), 'name', { value: name });
 }
