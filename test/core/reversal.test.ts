@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { claimCallback } from '../../src/core/claim/claim-callback.js';
+import { rulesOf } from '../../src/core/claim/rules.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
 import { fakeClock, later, receiverOf, turn } from './support.js';
@@ -42,6 +44,26 @@ test('what comes after another final status is a duplicate with the one that was
     [expect.anything(), 'A callback had been handled before.'],
   ]);
   expect(logger.lines).toEqual([]);
+});
+
+test('a refund holds both records: it renews while it holds both, and reports if one of them was handled by another', async () => {
+  const store = memoryStore();
+  const times = { leaseMs: 60_000, retentionMs: 86_400_000, timeoutMs: 1_000, queueMs: 1_000, maxHeldMs: 60_000 };
+  const request = { ...times, token: 'a', fingerprint: 'a failure', event: 'transfer.failed', externalId: id };
+  const reply = await claimCallback(
+    store,
+    { key: id, id },
+    { ...request, record: 'both' },
+    rulesOf(store, times.leaseMs),
+  );
+  if (reply.state !== 'claimed') expect.fail(reply.state);
+  expect(await reply.claim.renew()).toBe(true);
+  const sameToken = await store.claim(id, { ...request, record: 'reversal' });
+  if (sameToken.state === 'claimed') await sameToken.claim.release();
+  const other = await store.claim(id, { ...request, token: 'b', record: 'reversal' });
+  expect(await reply.claim.renew()).toBe(false);
+  if (other.state === 'claimed') await other.claim.settle();
+  expect(await reply.claim.settle()).toEqual({ overlapped: true });
 });
 
 describe('confirm', () => {
