@@ -28,8 +28,7 @@ export type TransferCallbackHandler = (request: WebRequest, host?: HostContext |
 
 /**
  * Makes a handler that treats every web request as a delivery, for Next.js, Hono, Bun, Deno and other hosts of the
- * Fetch API. It responds as the router does, and its property `receiver` is the receiver. Throws
- * INVALID_ARGUMENT.
+ * Fetch API. It responds as the router does, and its property `receiver` is the receiver. Throws INVALID_ARGUMENT.
  *
  * @example
  * export const POST = transferCallbackHandler({ store, onSuccess, onFailed }); // a route of Next.js

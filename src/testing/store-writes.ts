@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Claim } from '../core/store.js';
 import type { Round, WrittenCheck } from './store-round.js';
 
-/** How long a claim that could not be handled may block the next one after its release, in milliseconds. */
+/** How long a claim that could not be settled may block the next one after its release, in milliseconds. */
 const freedMs = 2_000;
 
 /** Checks of what a handler writes through `tx`. */

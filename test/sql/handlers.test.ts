@@ -189,8 +189,8 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
           });
           nested.then(undefined, ignore);
           await sent.promise;
-          // Prisma sends it later, and only if the handler has not ended by then. InnoDB shows what it has shown before if
-          // it was asked less than 0.1 s ago, and several tests ask it.
+          // Prisma sends it later, and only if the handler has not ended by then. InnoDB refreshes what it shows only if
+          // nobody has read it for 0.1 s, and several tests read it.
           await expect
             .poll(async () => (await rival.query(waiting[name === 'MySQL' ? 'mysql' : 'mariadb']))[0], {
               interval: 1_000,
@@ -250,7 +250,7 @@ describeDatabases(transactional, ({ name, dialect }, server) => {
           await claim[finish]().catch(ignore);
         }
       }
-      // InnoDB shows no news to who asks every 50 ms.
+      // InnoDB would refresh nothing for a test that reads every 50 ms.
       const found = async () => [library, await select(sessions), await select(locks)];
       const restored = [library, [{ autocommit: 'ON', isOwnTimeout: 1 }], [{ locks: 0, transactions: 0 }]];
       await expect.poll(found, { interval: 1_000 }).toEqual(restored);

@@ -1,4 +1,4 @@
-/** Returns a verifier with its members. Logs show its `name`, so it is a property: bundlers rename functions. */
+/** Returns a verifier with its members. Its `name` in the logs is a property, because bundlers rename functions. */
 export function makeVerifier<Verify extends (...parts: never[]) => boolean | Promise<boolean>, Members extends object>(
   name: string,
   accepts: Verify,

@@ -80,7 +80,7 @@ export const defaultHeldMs = 120_000;
 export interface TransactionRunner<Tx> {
   /**
    * Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects, also because the claim was refused. A
-   * second call of `work` rejects. Nothing more is sent once this has handled.
+   * second call of `work` rejects. Nothing more is sent once its promise has settled.
    */
   run(work: (tx: Tx) => Promise<void>): PromiseLike<unknown>;
   /** Sends a statement within the transaction, and resolves with its rows. */
