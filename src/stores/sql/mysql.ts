@@ -66,8 +66,8 @@ const lockNowait = '/*!80001 FOR SHARE NOWAIT *//*M!100300 LOCK IN SHARE MODE NO
 
 /**
  * Claims callbacks in MySQL and MariaDB. A named lock of the session is the gate, which waits for nobody. The row,
- * inserted by the handler's transaction, is the proof. The claim is not settled before the handler has succeeded, because
- * much commits early here, such as DDL and procedures. The last statement checks the handled row and commits.
+ * inserted by the handler's transaction, is the proof. The claim is not settled before the handler has succeeded,
+ * because much commits early here, such as DDL and procedures. The last statement checks the handled row and commits.
  *
  * The session has some variables meanwhile: `@tc_name` is the lock that it holds, `@tc_idle` its own `wait_timeout`.
  */
