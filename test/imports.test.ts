@@ -80,7 +80,7 @@ test.each([
     '../client.js',
   ],
   ['src/http/verifiers/planted.ts', ['express', '../body.js', '../../stores/memory.js'], '../request.js'],
-  ['src/client/reconcile/planted.ts', ['node:http', '../../sandbox.js', '../inspect/verdict.js'], '../look-up.js'],
+  ['src/client/reconcile/planted.ts', ['node:http', '../../sandbox.js', '../inspect/verdict.js'], '../ask.js'],
   [
     'src/client/service/planted.ts',
     ['node:http', 'zod', '../inspect/verdict.js', '../reconcile/report.js'],

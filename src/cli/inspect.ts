@@ -1,9 +1,8 @@
-import { inspectTransfer, type TransferInspection } from '../client.js';
+import { inspectTransfer, type Transaction, type TransferInspection } from '../client.js';
 import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
 import { allowPositionals, flag, parseArguments, readIds, UsageError } from './arguments.js';
 import { inspectionLine, inspectionReport } from './inspection-report.js';
 import { jsonLine, messageOf, print } from './terminal.js';
-import { toShown } from './transfer.js';
 
 export const help = `Usage: transfer-callbacks inspect <id or externalId> [options]
        transfer-callbacks inspect [options] < ids
@@ -102,4 +101,12 @@ function toJson({ service, record, ...inspection }: TransferInspection): object 
         : { state: service.state, error: service.error },
     record: record.state === 'unread' ? { state: record.state, error: messageOf(record.error) } : record,
   };
+}
+
+/** What a transfer is known by. The rest may be personal, such as a wallet number. */
+const shownFields = ['id', 'externalId', 'status', 'amount', 'currency', 'paymentMethod', 'provider', 'timestamp'];
+
+/** The fields of a transfer that may be printed. */
+function toShown(transaction: Transaction): Record<string, unknown> {
+  return Object.fromEntries(shownFields.map((name) => [name, transaction[name]]));
 }

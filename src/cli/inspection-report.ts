@@ -1,7 +1,5 @@
-import type { TransferInspection } from '../client.js';
+import type { Transaction, TransferInspection } from '../client.js';
 import { fit, messageOf, paint, printable, width, wrap, type Style } from './terminal.js';
-import { toAge, toServiceAge, toUtc } from './times.js';
-import { describePayout } from './transfer.js';
 
 const styles: Readonly<Record<TransferInspection['verdict'], Style>> = {
   open: 'cyan',
@@ -131,4 +129,42 @@ function named(delivery: string | undefined): string[] {
 function toShellWord(text: string): string {
   const shown = printable(text);
   return /^[\w.:@+][\w.:@+-]*$/.test(shown) ? shown : `'${shown.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** What is paid out and how, in one line. Only ids and status are sure to be there (service §4.2). */
+function describePayout({ amount, currency, paymentMethod, provider }: Transaction): string {
+  const isShown = (part: unknown): part is string | number => typeof part === 'string' || typeof part === 'number';
+  const money = [amount, currency].filter(isShown).join(' ');
+  return [money, paymentMethod, provider].filter(isShown).join('  ').trim();
+}
+
+/** A time to the second, such as `2026-10-05 02:41:07 UTC`. */
+function toUtc(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+const units = [
+  ['s', 1_000, 120],
+  ['min', 60_000, 120],
+  ['h', 3_600_000, 48],
+  ['days', 86_400_000, Infinity],
+] as const;
+
+/** How long ago, such as `17 min ago`. A time that has not come yet was 0 s ago: two clocks differ. */
+function toAge(at: Date): string {
+  return `${toDuration(Math.max(0, Date.now() - at.getTime()))} ago`;
+}
+
+/**
+ * Returns the age of a time of the service, whose clock may be far ahead, such as the clock of a sandbox with
+ * `--speed`.
+ */
+function toServiceAge(at: Date): string {
+  const aheadMs = at.getTime() - Date.now();
+  return aheadMs < 1_000 ? toAge(at) : `in ${toDuration(aheadMs)} by the service's clock`;
+}
+
+function toDuration(durationMs: number): string {
+  const [name, ms] = units.find(([, unitMs, most]) => durationMs < most * unitMs) ?? units[3];
+  return `${Math.floor(durationMs / ms)} ${name}`;
 }

@@ -1,8 +1,17 @@
-import type { Ask, CallbackFields, Found, PayoutService, Reading, Transaction } from '../core/payout-service.js';
+import type {
+  Announcement,
+  Ask,
+  CallbackFields,
+  Found,
+  PayoutService,
+  Reading,
+  Transaction,
+} from '../core/payout-service.js';
 import { validateCallback } from '../core/validate.js';
 import { invalidArgument } from '../lib/checks.js';
 import { describeIssues } from '../lib/standard-schema.js';
-import { TransferClientError } from './errors.js';
+import { messageOf } from '../lib/text.js';
+import { isClientError, TransferClientError } from './errors.js';
 
 /** A receiver, as far as it tells of its service. One made by hand may have no options. */
 export interface Serving {
@@ -58,4 +67,38 @@ function toTransaction(
   status: string,
 ): Transaction {
   return { id, externalId, status, amount, currency, ...(timestamp !== undefined && { timestamp }) };
+}
+
+/** What the service responds for one transfer. */
+export type Lookup =
+  | ({ state: 'final'; transaction: Transaction } & Announcement)
+  | { state: 'open'; transaction: Transaction }
+  /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
+  | { state: 'unknown'; error: TransferClientError }
+  /** The transfer could not be read. This does not mean that it failed. */
+  | { state: 'unread'; error: TransferClientError }
+  /** The signal aborted first. */
+  | { state: 'skipped' };
+
+/** Reads a transfer. Never rejects. */
+export async function lookUpTransfer(ask: Ask, id: string, signal: AbortSignal): Promise<Lookup> {
+  try {
+    const { transaction, announcement } = await ask(id, signal);
+    if (transaction.id !== id && transaction.externalId !== id) {
+      throw new TransferClientError('UNREADABLE_RESPONSE', 'The service responded with another transfer.');
+    }
+    return announcement === undefined
+      ? { state: 'open', transaction }
+      : { state: 'final', ...announcement, transaction };
+  } catch (thrown) {
+    if (signal.aborted) return { state: 'skipped' };
+    const error = toClientError(thrown);
+    return { state: error.status === 404 ? 'unknown' : 'unread', error };
+  }
+}
+
+/** A service made by hand may throw anything. */
+function toClientError(cause: unknown): TransferClientError {
+  if (isClientError(cause)) return cause;
+  return new TransferClientError('UNAVAILABLE', `The transfer could not be read: ${messageOf(cause)}`, { cause });
 }

@@ -5,9 +5,8 @@ import type { StoreRecord } from '../../core/store.js';
 import { maxTimerMs, onlyKnownOptions } from '../../lib/checks.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { toReason } from '../../lib/errors.js';
-import { readCopy, type Serving } from '../ask.js';
+import { lookUpTransfer, readCopy, type Serving } from '../ask.js';
 import { requireId, requireReceiver, requireSignal } from '../checks.js';
-import { lookUpTransfer } from '../look-up.js';
 import { advise } from './advice.js';
 import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReading } from './verdict.js';
 
@@ -59,8 +58,6 @@ export type TransferInspection =
 
 type Facts = Partial<Record<string, unknown>>;
 
-const optionNames = ['id', 'receiver', 'signal'];
-
 /**
  * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads.
  * If one of the two cannot be read, the verdict is `undecided`, with the error. Rejects with INVALID_ARGUMENT, or with
@@ -70,8 +67,11 @@ const optionNames = ['id', 'receiver', 'signal'];
  * const { verdict } = await inspectTransfer({ receiver, id: 'payout-1' });
  */
 export async function inspectTransfer(options: InspectOptions): Promise<TransferInspection> {
-  checkOptions(options);
+  onlyKnownOptions(options, ['id', 'receiver', 'signal']);
   const { id, receiver, signal } = options;
+  requireId(id);
+  requireReceiver(receiver, 'inspect');
+  requireSignal(signal);
   let { service, facts } = await readService(options);
   const recordId = 'transaction' in service ? service.transaction.id : id;
   // What the service knows is a transfer, even if an event of `onOther` has the same id.
@@ -103,26 +103,16 @@ async function askFor({ id, receiver, signal }: InspectOptions): Promise<Service
   const { ask, seemsFinal } = receiver.options?.service ?? {};
   if (ask === undefined) return { state: 'unread', error: undefined };
   const found = await lookUpTransfer(ask, id, signal ?? new AbortController().signal);
-  switch (found.result) {
+  switch (found.state) {
     case 'final':
-      return {
-        state: 'final',
-        event: found.event,
-        transaction: found.transaction,
-        callback: found.callback,
-        finalAt: findTime(found.transaction),
-      };
+      return { ...found, finalAt: findTime(found.transaction) };
     case 'open':
-      return {
-        state: 'open',
-        transaction: found.transaction,
-        seemsFinal: seemsFinal?.(found.transaction.status) === true,
-      };
+      return { ...found, seemsFinal: seemsFinal?.(found.transaction.status) === true };
     case 'unknown':
       // The service knows its transfers only.
-      return isOtherId(id) ? { state: 'unread', error: undefined } : { state: 'unknown', error: found.error };
-    case 'failed':
-      return { state: 'unread', error: found.error };
+      return isOtherId(id) ? { state: 'unread', error: undefined } : found;
+    case 'unread':
+      return found;
     case 'skipped':
       throw signal?.reason as Error;
   }
@@ -131,28 +121,17 @@ async function askFor({ id, receiver, signal }: InspectOptions): Promise<Service
 async function readRecord({ receiver, signal }: InspectOptions, key: string): Promise<RecordReading> {
   try {
     // The receiver has a deadline of its own for its store.
-    const inspected = await withDeadline(deadlineSignal(maxTimerMs, signal), () => receiver.inspect(key));
-    return requireInspected(inspected);
+    const record = await withDeadline(deadlineSignal(maxTimerMs, signal), () => receiver.inspect(key));
+    requireRecord(record);
+    if (record.reversal !== undefined) requireRecord(record.reversal);
+    return record;
   } catch (error) {
     signal?.throwIfAborted();
     return { state: 'unread', error: toReason(error) };
   }
 }
 
-function requireInspected(record: StoreRecord & { reversal?: StoreRecord | undefined }): RecordReading {
-  requireRecord(record);
-  if (record.reversal !== undefined) requireRecord(record.reversal);
-  return record;
-}
-
 function findTime({ timestamp }: Transaction): Date | undefined {
   const at = new Date(typeof timestamp === 'string' ? timestamp : NaN);
   return Number.isNaN(at.getTime()) ? undefined : at;
-}
-
-function checkOptions(options: InspectOptions): void {
-  onlyKnownOptions(options, optionNames);
-  requireId(options.id);
-  requireReceiver(options.receiver, 'inspect');
-  requireSignal(options.signal);
 }

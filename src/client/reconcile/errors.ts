@@ -3,7 +3,7 @@ import { describeIssues } from '../../lib/standard-schema.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { TransferClientError } from '../errors.js';
-import { ListRepeats } from './repetitions.js';
+import { ListRepeats } from './list.js';
 import type { NotHandled, ReconciliationReport } from './report.js';
 
 /**

@@ -2,9 +2,8 @@ import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../../core/callback.js';
 import { invalidArgument, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
 import { requireAsk, type Serving } from '../ask.js';
-import { requireIterable, requireReceiver } from '../checks.js';
-import { checkRunOptions, runOptionNames, type RunOptions } from './options.js';
-import { Run, type Fault } from './run.js';
+import { requireIterable, requireReceiver, requireSignal } from '../checks.js';
+import { Run, type Fault, type RunOptions } from './run.js';
 import type { TransferList } from './list.js';
 import { ReconciliationError } from './errors.js';
 import { findCreationMs } from './item.js';
@@ -55,6 +54,7 @@ export interface ReconciledMessage {
 }
 
 const runs = channel('transfer-callbacks:reconciled');
+const runOptionNames = ['concurrency', 'queriesPerSecond', 'limit', 'signal'];
 const optionNames = [...runOptionNames, 'receiver', 'pending', 'paid', 'minAgeMs', 'onProgress'];
 
 /**
@@ -112,11 +112,14 @@ function publish({ report, oldestOpenAt }: ReportBuilder, onlyPaid: boolean): vo
   runs.publish(Object.freeze(message));
 }
 
-/** Throws INVALID_ARGUMENT. */
 function checkOptions<C extends CallbackShape, Tx>(options: ReconcileOptions<C, Tx>): void {
   onlyKnownOptions(options, optionNames);
-  const { receiver, pending, paid, minAgeMs, onProgress } = options;
-  checkRunOptions(options);
+  const { receiver, pending, paid, minAgeMs, onProgress, concurrency, queriesPerSecond, limit, signal } = options;
+  // Each of them is a worker, which takes memory whether it has a transfer or not.
+  if (concurrency !== undefined) wholeNumber('concurrency', concurrency, { min: 1, max: 10_000, example: 4 });
+  if (queriesPerSecond !== undefined) wholeNumber('queriesPerSecond', queriesPerSecond, { min: 1, example: 10 });
+  if (limit !== undefined) wholeNumber('limit', limit, { min: 1, example: 1_000 });
+  requireSignal(signal);
   if (minAgeMs !== undefined) {
     wholeNumber('minAgeMs', minAgeMs, { min: 0, max: Number.MAX_SAFE_INTEGER, example: 600_000 });
   }

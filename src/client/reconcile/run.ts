@@ -1,10 +1,9 @@
 import type { Ask } from '../../core/payout-service.js';
 import { pause } from '../../lib/deadline.js';
-import { lookUpTransfer, type Lookup } from '../look-up.js';
+import { lookUpTransfer, type Lookup } from '../ask.js';
 import type { ListName } from './item.js';
 import { ListSource, type TransferList } from './list.js';
 import type { Throttle } from './throttle.js';
-import type { RunOptions } from './options.js';
 import type { PendingTransfer, ReconciliationReport, Stopped } from './report.js';
 import type { ReconciliationError } from './errors.js';
 
@@ -23,6 +22,31 @@ interface Taken {
 export interface RunService {
   readonly ask: Ask;
   readonly throttle: Throttle;
+}
+
+/** Options of a run over many transfers. */
+export interface RunOptions {
+  /**
+   * How many transfers are processed at the same time, at most 10 000.
+   * @default 4
+   */
+  concurrency?: number | undefined;
+  /**
+   * How many queries may begin per second. The client's own retries are not counted.
+   * @default unlimited
+   */
+  queriesPerSecond?: number | undefined;
+  /**
+   * How many transfers are taken at most, of both lists together.
+   * @default all
+   */
+  limit?: number | undefined;
+  /**
+   * Ends the run: no further transfers are read, those being read stay pending, and running handlers finish. Pass
+   * `AbortSignal.timeout(ms)` to end it after a time.
+   * @default none
+   */
+  signal?: AbortSignal | undefined;
 }
 
 /** Why a run cannot go on: your own code threw, or a list has no end. */
@@ -113,7 +137,7 @@ export class Run {
 
   /** Queries a transfer, and takes note of how the service is doing. */
   async lookUp(id: string): Promise<Lookup> {
-    if (this.#ending.signal.aborted) return { result: 'skipped' };
+    if (this.#ending.signal.aborted) return { state: 'skipped' };
     this.#report.queries += 1;
     this.#throttle.noteQueryStart();
     const controller = new AbortController();

@@ -5,10 +5,9 @@ import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { reconciliation } from '../../core/delivery.js';
 import type { Announcement } from '../../core/payout-service.js';
-import { requireAsk, type Serving } from '../ask.js';
+import { lookUpTransfer, requireAsk, type Lookup, type Serving } from '../ask.js';
 import { requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
-import { lookUpTransfer, type Lookup } from '../look-up.js';
 import { toShownStatus } from '../open-status.js';
 import type { Run } from './run.js';
 import { describeUnhandled } from './errors.js';
@@ -127,10 +126,10 @@ async function readAndReceive<C extends CallbackShape, Tx>(
   findUnhandled: (read: Read, event: Announcement['event']) => Reconciled | undefined = () => undefined,
 ): Promise<Reconciled> {
   const found = await run.lookUp(id);
-  if (found.result === 'skipped') return { id, result: 'pending', reason: 'not_read' };
-  if (found.result === 'unknown' || found.result === 'failed') return { id, result: found.result, error: found.error };
+  if (found.state === 'skipped') return { id, result: 'pending', reason: 'not_read' };
+  if ('error' in found) return { id, result: found.state === 'unread' ? 'failed' : 'unknown', error: found.error };
   const read = { id, status: toShownStatus(found.transaction.status) };
-  if (found.result === 'open') return { ...read, result: 'pending', reason: 'not_final' };
+  if (found.state === 'open') return { ...read, result: 'pending', reason: 'not_final' };
   const unhandled = findUnhandled(read, found.event);
   if (unhandled !== undefined) return unhandled;
 
