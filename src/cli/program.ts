@@ -26,29 +26,23 @@ export interface Program {
   readonly failureCodes?: Readonly<Record<string, number>>;
 }
 
-/** Where a command line writes what belongs to no command: help, a version, and the sentence of a failure. */
-interface Output {
-  readonly print: (text: string) => void;
-  readonly fail: (sentence: string) => void;
-}
-
 /** Runs a command line with these arguments. Resolves with the exit code. Never rejects. */
-export async function run(program: Program, args: readonly string[], output: Output): Promise<number> {
+export async function run(program: Program, args: readonly string[]): Promise<number> {
   const all = withDefault(program, args);
   try {
-    return await runCommand(program, all, output);
+    return await runCommand(program, all);
   } catch (error) {
-    return failWith(error, program, all[0] ?? '', output);
+    return failWith(error, program, all[0] ?? '');
   }
 }
 
 /** Writes one sentence. Returns the exit code of what failed. */
-function failWith(error: unknown, program: Program, command: string, { fail }: Output): number {
+function failWith(error: unknown, program: Program, command: string): number {
   const invalid = error as Partial<TransferCallbackError>;
   const { code, option } = invalid;
   const isUsage = code === 'INVALID_ARGUMENT' || error instanceof UsageError;
   const message = option === undefined ? messageOf(error) : describeInvalid(toFlag(program, command, option), invalid);
-  fail(`${program.name}: ${message.split('\n').map(printable).join('\n')}\n`);
+  process.stderr.write(`${program.name}: ${message.split('\n').map(printable).join('\n')}\n`);
   return isUsage ? 2 : toFailureCode(program, command);
 }
 
@@ -60,7 +54,6 @@ function toFailureCode({ failureCodes }: Program, command: string): number {
 export function runProgram(program: Program): void {
   const args = process.argv.slice(2);
   const [command = ''] = withDefault(program, args);
-  const output = { print, fail: (sentence: string) => void process.stderr.write(sentence) };
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     // EIO: the terminal is gone.
     if (code !== 'EPIPE' && !(code === 'EIO' && stdout.isTTY)) {
@@ -74,10 +67,10 @@ export function runProgram(program: Program): void {
   process.stderr.on('error', () => undefined);
 
   function fail(error: unknown): void {
-    end(failWith(error, program, command, output));
+    end(failWith(error, program, command));
   }
 
-  void run(program, args, output).then(end);
+  void run(program, args).then(end);
 
   // Nothing is left that could resume the command. Without this, Node would end with 0.
   process.on('beforeExit', () => {
@@ -113,11 +106,7 @@ function withDefault({ defaultCommand }: Program, args: readonly string[]): read
 }
 
 /** Resolves with the exit code. */
-async function runCommand(
-  { version, help, commands }: Program,
-  [name, ...args]: readonly string[],
-  { print }: Output,
-): Promise<number> {
+async function runCommand({ version, help, commands }: Program, [name, ...args]: readonly string[]): Promise<number> {
   if (name !== undefined && versionWords.includes(name)) {
     print(`${version()}\n`);
     return 0;

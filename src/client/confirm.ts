@@ -54,33 +54,29 @@ function makeConfirm(ask: Ask, limits: ConfirmLimits = {}): ConfirmByQuery {
     }
   }
 
+  /** Waits for the response until `signal` aborts or `timeoutMs` have passed. Releases the slot when the query ends. */
+  function readInSlot(id: string, signal: AbortSignal): Promise<Found> {
+    const query = withDeadline(deadlineSignal(2 * timeoutMs, undefined), (deadline) => ask(id, deadline));
+    const release = (): void => {
+      slots.release();
+    };
+    query.then(release, release);
+    const tooLate = (): Error =>
+      new TransferClientError('UNAVAILABLE', `The transfer was not read within ${timeoutMs} ms.`);
+    return withDeadline(deadlineSignal(timeoutMs, signal, tooLate), () => query);
+  }
+
   return async function confirmTransfer(callback, { signal, source }) {
     if (source === reconciliation) return true;
     const { id } = callback.data;
     await takeSlot(id, signal);
-    const { transaction, announcement } = await readInSlot(ask, id, { slots, timeoutMs, signal });
+    const { transaction, announcement } = await readInSlot(id, signal);
     if (announcement !== undefined) return announcement.callback;
     throw new TransferClientError(
       'NOT_FINAL',
       `Expected the transfer to be final, but ${describeOpen(transaction.status)}.`,
     );
   };
-}
-
-/** Waits for the response until `signal` aborts or `timeoutMs` have passed. Releases the slot when the query ends. */
-async function readInSlot(
-  ask: Ask,
-  id: string,
-  { slots, timeoutMs, signal }: { slots: Slots; timeoutMs: number; signal: AbortSignal },
-): Promise<Found> {
-  const query = withDeadline(deadlineSignal(2 * timeoutMs, undefined), (deadline) => ask(id, deadline));
-  const release = (): void => {
-    slots.release();
-  };
-  query.then(release, release);
-  const tooLate = (): Error =>
-    new TransferClientError('UNAVAILABLE', `The transfer was not read within ${timeoutMs} ms.`);
-  return withDeadline(deadlineSignal(timeoutMs, signal, tooLate), () => query);
 }
 
 function tooMany(): Error {

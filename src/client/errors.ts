@@ -42,13 +42,9 @@ export interface ServiceErrorBody {
   data: null;
 }
 
-interface Details extends ErrorOptions {
-  status?: number | undefined;
-  body?: ServiceErrorBody | undefined;
-  retryAfterMs?: number | undefined;
-  /** Default: the faults that the documented service reports with this status. */
-  authenticationFaults?: readonly AuthenticationFault[] | undefined;
-}
+/** The default of `authenticationFaults` is the faults that the documented service reports with this status. */
+type Details = ErrorOptions &
+  Partial<Pick<TransferClientError, 'status' | 'body' | 'retryAfterMs' | 'authenticationFaults'>>;
 
 /**
  * Every error of a request, a confirmation or a reconciled transfer. Wrong options are a `TransferCallbackError` with

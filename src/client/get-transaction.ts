@@ -20,10 +20,10 @@ export async function getTransaction(
   signal?.throwIfAborted();
 
   const { status, text } = requireSuccess(result, access, 'UNAVAILABLE', 'The transfer could not be read.');
-  const unreadable = (message: string): TransferClientError =>
-    new TransferClientError('UNREADABLE_RESPONSE', message, { status });
+  const unreadable: Unreadable = (message, cause) =>
+    new TransferClientError('UNREADABLE_RESPONSE', message, { status, cause });
   if (text === undefined) throw unreadable('The response is longer than 1 MiB.');
-  const transaction = translate(() => readTransaction(parseJson(text)), status) ?? undefined;
+  const transaction = translate(() => readTransaction(parseJson(text)), unreadable) ?? undefined;
   if (transaction !== undefined) return transaction;
   throw unreadable(
     'No transaction with id, externalId and status was found in the response, under `data` or at the top. ' +
@@ -40,13 +40,13 @@ export function findTransaction(body: unknown): Transaction | undefined {
   });
 }
 
+type Unreadable = (message: string, cause?: unknown) => TransferClientError;
+
 /**
- * Calls your own translation of a response. Throws UNREADABLE_RESPONSE if the translation throws or returns a
- * promise: the service is available, and the next transfer may be read. `status` is the HTTP status.
+ * Calls your own translation of a response. Throws what `unreadable` returns if the translation throws or returns a
+ * promise: the service is available, and the next transfer may be read.
  */
-function translate<T>(call: () => T, status: number): T {
-  const unreadable = (message: string, cause?: unknown): TransferClientError =>
-    new TransferClientError('UNREADABLE_RESPONSE', message, { status, cause });
+function translate<T>(call: () => T, unreadable: Unreadable): T {
   let translated: T;
   try {
     translated = call();

@@ -19,10 +19,6 @@ export interface ServiceAccess {
   readonly isDefined?: boolean;
 }
 
-interface RequestContent extends Omit<RequestInit, 'headers'> {
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /** The result of a request: a response, or the error that prevented one. */
 type RequestResult =
   | {
@@ -37,14 +33,11 @@ type RequestResult =
 /** Decompressed bytes: a few kilobytes of gzip can hold gigabytes. */
 const longestResponseBytes = 1_048_576;
 
-/**
- * Sends one request and reads its response, within `timeoutMs`. Rejects only
- * with INVALID_ARGUMENT, when fetch blocks the port.
- */
+/** Sends one request and reads its response, within `timeoutMs`. Rejects only with INVALID_ARGUMENT for a blocked port. */
 export async function sendOnce(
   { baseUrl, headers, secrets, timeoutMs, fetch }: ServiceAccess,
   path: string,
-  init: RequestContent,
+  init: Omit<RequestInit, 'headers'> & Partial<Pick<ServiceAccess, 'headers'>>,
   signal: AbortSignal | undefined,
 ): Promise<RequestResult> {
   async function send(deadline: AbortSignal): Promise<RequestResult> {

@@ -21,10 +21,7 @@ const inProcess =
       });
     const streams = [take(process.stdout, 'out'), take(process.stderr, 'err')];
     try {
-      const code = await runCommandLine(program, args, {
-        print: (text) => (written.out += text),
-        fail: (sentence) => (written.err += sentence),
-      });
+      const code = await runCommandLine(program, args);
       return { code, ...written };
     } finally {
       for (const stream of streams) stream.mockRestore();

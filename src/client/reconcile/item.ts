@@ -33,26 +33,20 @@ export function findCreationMs(item: Item): number {
 
 /** Returns what is wrong with an item of a list, if it cannot be reconciled. */
 export function findItemFault(item: Item, list: ListName): TransferClientError | undefined {
-  if (typeof item !== 'object' || item === null) {
-    return invalidItem(`a transfer of \`${list}\``, '`{ id, createdAt }`', item);
-  }
+  const invalid = (what: string, expected: string, given: unknown): TransferClientError => {
+    const message = `Expected ${what} of \`${list}\` to be ${expected}, got ${describeGiven(given)}.`;
+    return new TransferClientError('INVALID_ARGUMENT', message);
+  };
+  if (typeof item !== 'object' || item === null) return invalid('a transfer', '`{ id, createdAt }`', item);
   if (typeof item.id !== 'string' && findId(item) === '') {
-    return invalidItem(
-      `\`id\` of a transfer of \`${list}\``,
-      `a string, or a whole number up to ${Number.MAX_SAFE_INTEGER}`,
-      item.id,
-    );
+    return invalid('`id` of a transfer', `a string, or a whole number up to ${Number.MAX_SAFE_INTEGER}`, item.id);
   }
   // A date beyond a day is a mistake of units. Nothing tells how old the transfer is.
   if (findCreationMs(item) < Date.now() + dayMs) return undefined;
   const { createdAt } = item;
-  const given =
-    createdAt instanceof Date && !Number.isNaN(createdAt.getTime()) ? createdAt.toISOString().slice(0, 10) : createdAt;
-  return invalidItem(
-    `\`createdAt\` of a transfer of \`${list}\``,
-    'a Date or milliseconds since 1970, not in the future',
-    given,
-  );
+  const isDate = createdAt instanceof Date && !Number.isNaN(createdAt.getTime());
+  const given = isDate ? createdAt.toISOString().slice(0, 10) : createdAt;
+  return invalid('`createdAt` of a transfer', 'a Date or milliseconds since 1970, not in the future', given);
 }
 
 /**
@@ -65,11 +59,4 @@ export function findDateFault(item: Item, list: ListName): TransferClientError |
   const given = `${new Date(createdMs).toISOString()}: another time zone?`;
   const message = `Expected \`createdAt\` of a transfer of \`${list}\` to be in the past, got ${given}`;
   return new TransferClientError('INVALID_ARGUMENT', message);
-}
-
-function invalidItem(what: string, expected: string, given: unknown): TransferClientError {
-  return new TransferClientError(
-    'INVALID_ARGUMENT',
-    `Expected ${what} to be ${expected}, got ${describeGiven(given)}.`,
-  );
 }

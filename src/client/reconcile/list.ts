@@ -116,8 +116,12 @@ class Repetitions {
       return false;
     }
     this.#inARow += 1;
-    if (this.#inARow === repeatedInARow) throw new ListRepeats(describe(this.#list, id));
-    return true;
+    if (this.#inARow < repeatedInARow) return true;
+    throw new ListRepeats(
+      `\`${this.#list}\` has yielded ${repeatedInARow} transfers in a row that it had yielded before, the last of them ` +
+        `${toPrintable(id)}. Its query does not begin after the last row of the previous page: a Date has no microseconds. ` +
+        'Select `created_at::text AS at`, and write `(created_at, id) > ($1::text::timestamptz, $2)`.',
+    );
   }
 
   #remember(id: string): void {
@@ -128,12 +132,4 @@ class Repetitions {
     if (this.#latest.size === idsRemembered) this.#latest.clear();
     this.#latest.add(id);
   }
-}
-
-function describe(list: ListName, id: string): string {
-  return (
-    `\`${list}\` has yielded ${repeatedInARow} transfers in a row that it had yielded before, the last of them ` +
-    `${toPrintable(id)}. Its query does not begin after the last row of the previous page: a Date has no microseconds. ` +
-    'Select `created_at::text AS at`, and write `(created_at, id) > ($1::text::timestamptz, $2)`.'
-  );
 }

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../../core/callback.js';
 import { invalidArgument, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
-import { requireAsk, type Serving } from '../ask.js';
+import { requireAsk } from '../ask.js';
 import { requireIterable, requireReceiver, requireSignal } from '../checks.js';
 import { Run, type Fault, type RunOptions } from './run.js';
 import type { TransferList } from './list.js';
@@ -102,14 +102,12 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
 
   const fault = await reconcileLists();
   report.durationMs += ofPaid.report.durationMs;
-  publish(ofPending, options.pending === undefined);
-  if (fault !== undefined) throw new ReconciliationError(fault.code, report, fault.cause);
-  return report;
-}
-
-function publish({ report, oldestOpenAt }: ReportBuilder, onlyPaid: boolean): void {
+  const { oldestOpenAt } = ofPending;
+  const onlyPaid = options.pending === undefined;
   const message: ReconciledMessage = { report, durationMs: report.durationMs, oldestOpenAt, onlyPaid };
   runs.publish(Object.freeze(message));
+  if (fault !== undefined) throw new ReconciliationError(fault.code, report, fault.cause);
+  return report;
 }
 
 function checkOptions<C extends CallbackShape, Tx>(options: ReconcileOptions<C, Tx>): void {
@@ -126,14 +124,11 @@ function checkOptions<C extends CallbackShape, Tx>(options: ReconcileOptions<C, 
   requireReceiver(receiver, 'receive');
   if (pending !== undefined || paid === undefined) requireIterable('pending', pending);
   if (paid !== undefined) {
-    requireReversing(receiver, paid);
+    if (receiver.options?.service?.meanings.has('REVERSED') !== true) {
+      const expected = 'left out, because no state of the service of the receiver is REVERSED';
+      throw invalidArgument('paid', expected, paid);
+    }
     requireIterable('paid', paid);
   }
   if (onProgress !== undefined) requireFunction('onProgress', onProgress, '(transfer) => {}');
-}
-
-function requireReversing(receiver: Serving, paid: unknown): void {
-  if (receiver.options?.service?.meanings.has('REVERSED') === true) return;
-  const expected = 'left out, because no state of the service of the receiver is REVERSED';
-  throw invalidArgument('paid', expected, paid);
 }

@@ -57,10 +57,9 @@ export interface Fault {
 
 /** Goes through the transfers of a list with `concurrency` workers, as fast as the service allows. */
 export class Run {
-  readonly #ask: Ask;
+  readonly #service: RunService;
   readonly #options: RunOptions;
   readonly #report: ReconciliationReport;
-  readonly #throttle: Throttle;
   readonly #startedAt = performance.now();
   readonly #ending = new AbortController();
   readonly #list: ListSource;
@@ -79,13 +78,12 @@ export class Run {
   #fault: Fault | undefined;
 
   constructor(
-    { ask, throttle }: RunService,
+    service: RunService,
     { name, source }: { name: ListName; source: TransferList },
     options: RunOptions,
     report: ReconciliationReport,
   ) {
-    this.#ask = ask;
-    this.#throttle = throttle;
+    this.#service = service;
     this.#options = options;
     this.#report = report;
     this.#list = new ListSource(name, source, this.#ending.signal);
@@ -139,20 +137,20 @@ export class Run {
   async lookUp(id: string): Promise<Lookup> {
     if (this.#ending.signal.aborted) return { state: 'skipped' };
     this.#report.queries += 1;
-    this.#throttle.noteQueryStart();
+    this.#service.throttle.noteQueryStart();
     const controller = new AbortController();
     this.#reading.add(controller);
-    const found = await lookUpTransfer(this.#ask, id, controller.signal);
+    const found = await lookUpTransfer(this.#service.ask, id, controller.signal);
     this.#reading.delete(controller);
 
-    const trouble = this.#throttle.noteQueryEnd('error' in found ? found.error : undefined);
+    const trouble = this.#service.throttle.noteQueryEnd('error' in found ? found.error : undefined);
     if (trouble !== undefined) this.stop(trouble);
     return found;
   }
 
   /** Takes note of how the receiver's store is doing. */
   noteStore(isAvailable: boolean): void {
-    const trouble = this.#throttle.noteStore(isAvailable);
+    const trouble = this.#service.throttle.noteStore(isAvailable);
     if (trouble !== undefined) this.stop(trouble);
   }
 
@@ -198,7 +196,7 @@ export class Run {
   async #waitForTurn(): Promise<void> {
     const { signal } = this.#ending;
     // A loop, because a query under way may fail meanwhile and ask for a longer pause.
-    for (let ms = this.#throttle.waitMs; ms > 0 && !signal.aborted; ms = this.#throttle.waitMs) {
+    for (let ms = this.#service.throttle.waitMs; ms > 0 && !signal.aborted; ms = this.#service.throttle.waitMs) {
       await pause(ms, { signal });
     }
   }

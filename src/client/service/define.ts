@@ -10,7 +10,7 @@ import { requireBaseUrl } from '../checks.js';
 import { withAsk } from '../confirm.js';
 import { isClientError, TransferClientError } from '../errors.js';
 import { callGlobalFetch, toPathSegment } from '../request.js';
-import { QueryRequests, type Get } from './get.js';
+import { makeRequests, type Get, type QueryRequests } from './get.js';
 import { readPayload, type IgnoredEvent, type ReadTransfer } from './read.js';
 
 /** A verifier of any host, such as `hmacSignature`, `urlToken` or a function of your own. */
@@ -210,13 +210,13 @@ function makeQuery(
   { baseUrl, timeoutMs = 10_000, fetch = callGlobalFetch }: Pick<Options, 'baseUrl' | 'timeoutMs' | 'fetch'>,
   query: NonNullable<Options['query']>,
 ): (id: string, signal: AbortSignal) => Promise<unknown> {
-  const origin = baseUrl === undefined ? '' : requireBaseUrl(baseUrl);
+  const common = { baseUrl: baseUrl === undefined ? '' : requireBaseUrl(baseUrl), timeoutMs, fetch };
   return async function queryCallback(id, signal) {
     toPathSegment(id); // Throws for an id that would lead to another path.
     signal.throwIfAborted();
     // A `query` that uses its own `fetch` has no signal, and may never finish.
     return withDeadline(deadlineSignal(maxTimerMs, signal), async (deadline) => {
-      const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline, id);
+      const requests = makeRequests(common, deadline, id);
       const found = await callQuery(() => query(id, requests.get), requests);
       if (found === undefined) throw notKnown(requests);
       return found;

@@ -8,62 +8,65 @@ import { requireSuccess, sendWithRetries, type ServiceAccess } from '../request.
  * a `TransferClientError`; one with status 404 means that the service does not know the transfer.
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- As `JSON.parse`: the response has no described shape.
-export type Get = (url: string, headers?: Readonly<Record<string, string>>) => Promise<any>;
+export type Get = (url: string, headers?: Headers) => Promise<any>;
+
+type Headers = Readonly<Record<string, string>>;
 
 /** The requests of one query. */
-export class QueryRequests {
-  readonly #common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>;
-  readonly #baseUrl: string;
-  readonly #signal: AbortSignal;
-  readonly #id: string;
+export interface QueryRequests {
+  readonly get: Get;
   /** Whether a response could be used. A later error of the query is not the service's fault. */
-  hasResponse = false;
+  hasResponse: boolean;
+}
 
-  /** `id` is the id of the transfer: errors may show it. */
-  constructor(common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>, baseUrl: string, signal: AbortSignal, id: string) {
-    this.#common = common;
-    this.#baseUrl = baseUrl;
-    this.#signal = signal;
-    this.#id = id;
-  }
+/** Makes the requests of a query for the transfer with this id, which errors may show. */
+export function makeRequests(
+  common: Pick<ServiceAccess, 'baseUrl' | 'timeoutMs' | 'fetch'>,
+  signal: AbortSignal,
+  id: string,
+): QueryRequests {
+  const requests = { get, hasResponse: false };
 
-  readonly get: Get = (url, headers = {}) => {
-    const response = this.#send(url, headers);
+  function get(url: string, headers: Headers = {}): Promise<unknown> {
+    const response = send(url, headers);
     // A `query` may forget to await it, and an unhandled rejection would end the process.
     response.catch(() => undefined);
     return response;
-  };
+  }
 
-  async #send(url: string, headers: Readonly<Record<string, string>>): Promise<unknown> {
+  async function send(url: string, headers: Headers): Promise<unknown> {
     requireStrings(headers);
-    const whole = this.#toUrl(url);
-    const own = { baseUrl: whole, headers, secrets: findSecrets(whole, headers, this.#id), isDefined: true };
-    const access = { ...this.#common, ...own };
-    const result = await sendWithRetries(access, '', this.#signal);
-    this.#signal.throwIfAborted();
+    const baseUrl = toUrl(url, common.baseUrl);
+    const access = { ...common, baseUrl, headers, secrets: findSecrets(baseUrl, headers, id), isDefined: true };
+    const result = await sendWithRetries(access, '', signal);
+    signal.throwIfAborted();
     const { status, text } = requireSuccess(result, access, 'UNAVAILABLE', 'The transfer could not be read.');
     const json = text === undefined ? undefined : parseJson(text);
     if (json === undefined) {
       const message = 'The response is no JSON, or is longer than 1 MiB.';
       throw new TransferClientError('UNREADABLE_RESPONSE', message, { status });
     }
-    this.hasResponse = true;
+    requests.hasResponse = true;
     return json;
   }
 
-  #toUrl(path: string): string {
-    const url = /^https?:\/\//i.test(path) ? path : this.#baseUrl + path;
-    const { username, password } = URL.canParse(url) ? new URL(url) : { username: 'none', password: '' };
-    // The error of fetch would show the credentials.
-    if (/^https?:\/\//i.test(url) && username + password === '') return url;
-    const message =
-      'Expected `query` to give `get` an http or https URL without credentials, or a path beside `baseUrl`. Nothing was sent.';
-    throw new TransferClientError('INVALID_ARGUMENT', message);
-  }
+  return requests;
+}
+
+const isWhole = (url: string): boolean => /^https?:\/\//i.test(url);
+
+function toUrl(path: string, baseUrl: string): string {
+  const url = isWhole(path) ? path : baseUrl + path;
+  const { username, password } = URL.canParse(url) ? new URL(url) : { username: 'none', password: '' };
+  // The error of fetch would show the credentials.
+  if (isWhole(url) && username + password === '') return url;
+  const message =
+    'Expected `query` to give `get` an http or https URL without credentials, or a path beside `baseUrl`. Nothing was sent.';
+  throw new TransferClientError('INVALID_ARGUMENT', message);
 }
 
 /** A variable of the environment that is not set has no value. */
-function requireStrings(headers: Readonly<Record<string, string>>): void {
+function requireStrings(headers: Headers): void {
   const wrong = Object.keys(headers).find((name) => typeof headers[name] !== 'string');
   if (wrong === undefined) return;
   const message = `Expected \`query\` to give \`get\` headers that are strings, and \`${wrong}\` is ${typeof headers[wrong]}.`;
@@ -75,7 +78,7 @@ function requireStrings(headers: Readonly<Record<string, string>>): void {
  * the URL, as it is and as it is written there. A short word is rarely a secret. The longest is the first, because one
  * may begin with another.
  */
-function findSecrets(url: string, headers: Readonly<Record<string, string>>, id: string): readonly string[] {
+function findSecrets(url: string, headers: Headers, id: string): readonly string[] {
   const { search, searchParams } = new URL(url);
   const written = search
     .slice(1)
