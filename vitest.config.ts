@@ -49,7 +49,7 @@ export const longTests = {
     'test/cli/{config,inspect*,reconcile*,usage}.test.ts',
     'sandbox/test/cli/{trigger,usage}.test.ts',
     'sandbox/test/console/**/*.test.ts',
-    'test/{package,schedules,types}/**/*.test.ts',
+    'test/{package,schedules}/**/*.test.ts',
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
     'test/faults/{held-up,ledger,redis-readme,transfers}.test.ts',
@@ -69,7 +69,6 @@ export const weeklyTests = [
   'test/package/{express-projects,release}.test.ts',
   'test/{programs,servers}.test.ts',
   'test/schedules/long-searches.test.ts',
-  'test/types/types.test.ts',
 ];
 
 /**

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storeContract } from 'transfer-callbacks/testing';
@@ -23,7 +23,8 @@ import {
 /** The oldest and the newest compiler. This repository has one between them. */
 const versions = { '5.4': '5.4.5', '7': '7.0.2' } as const;
 
-const newest = roots.at(-1) ?? expect.fail('There are no projects.');
+const [oldest = expect.fail('There are no projects.')] = roots;
+const newest = roots.at(-1) ?? oldest;
 
 let workshop: string;
 
@@ -42,6 +43,9 @@ beforeAll(async () => {
 }, stepMs);
 
 afterAll(() => rm(workshop, { recursive: true, force: true }));
+
+/** The one of `npm run typecheck`, which compares test/types with the types of Express 5. */
+const ownCompiler = join(repository, 'node_modules', 'typescript');
 
 const compiler = (version: keyof typeof versions): string =>
   join(workshop, 'compilers', 'node_modules', `typescript-${version}`);
@@ -72,7 +76,6 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', (root) 
   test(
     'compiles strictly in TypeScript, declarations included, and receives callbacks',
     async () => {
-      const ownCompiler = join(repository, 'node_modules', 'typescript');
       expect(await compile(at(), ownCompiler, '--rootDir', '.', '--outDir', 'out')).toEqual([]);
       for (const ending of ['mjs', 'cjs']) {
         expect(JSON.parse(await run(process.execPath, [join('out', `main.${ending}`)], at()))).toEqual({
@@ -93,6 +96,39 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', (root) 
     stepMs,
   );
 });
+
+test(
+  'with the oldest types of Express 4, too, the types accept and refuse what test/types shows',
+  async () => {
+    const project = join(workshop, 'types');
+    await mkdir(project);
+    const expressTypes = join(workshop, oldest.folder, 'node_modules/@types/express/index.d.ts');
+    const paths = {
+      'transfer-callbacks': [join(repository, 'src/index.ts')],
+      'transfer-callbacks/*': [join(repository, 'src/*.ts')],
+      express: [expressTypes],
+    };
+    const typeRoots = [join(repository, 'node_modules/@types')];
+    const folder = join(repository, 'test/types');
+    // `clients.ts` takes most of the time and does not use Express.
+    const files = (await readdir(folder)).filter((file) => file !== 'clients.ts').map((file) => join(folder, file));
+    const config = {
+      extends: join(repository, 'tsconfig.json'),
+      compilerOptions: { paths, typeRoots },
+      include: [],
+      files,
+    };
+    await writeFile(join(project, 'tsconfig.json'), JSON.stringify(config));
+    expect(await compile(project, ownCompiler)).toEqual([]);
+    const listed = await run(
+      process.execPath,
+      [join(ownCompiler, 'bin/tsc'), '--project', '.', '--listFilesOnly'],
+      project,
+    );
+    expect(listed.match(/.*\/@types\/express\/index\.d\.ts$/gm)).toEqual([expressTypes]);
+  },
+  stepMs,
+);
 
 // What does not depend on the peers.
 describe('a project', () => {
