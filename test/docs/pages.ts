@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { compileFunction } from 'node:vm';
 import { expect } from 'vitest';
 
 /** The root of the repository, with a slash at its end. */
@@ -55,6 +56,19 @@ export function findBlocks({ path, text }: Page, language: string): Block[] {
     at: `${path}:${text.slice(0, match.index).split('\n').length}`,
     code: match[1] ?? '',
   }));
+}
+
+/** Runs a block with the modules that `load` returns and what else it takes. Resolves with what it exports. */
+export async function runBlock<Exports>({ code }: Block, load: (name: string) => unknown, given: object) {
+  const { default: ts } = await import('typescript'); // Most files that import this one run no block.
+  const { outputText } = ts.transpileModule(code, {
+    compilerOptions: { module: ts.ModuleKind.CommonJS, esModuleInterop: true },
+  });
+  const exports = {};
+  const names = ['require', 'exports', ...Object.keys(given)];
+  const run = compileFunction(`return (async () => {${outputText}})()`, names);
+  await Reflect.apply(run, undefined, [load, exports, ...(Object.values(given) as unknown[])]);
+  return exports as Exports;
 }
 
 /** Returns the rows of the table whose header starts with the cell `first`, as lists of cells. */

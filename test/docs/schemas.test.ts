@@ -1,11 +1,9 @@
-import { compileFunction } from 'node:vm';
-import ts from 'typescript';
 import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
 import { expect, test } from 'vitest';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
-import { findBlocks, listFiles, pages, readText, type Block } from './pages.js';
+import { findBlocks, listFiles, pages, readText, runBlock, type Block } from './pages.js';
 
 const examples = listFiles('examples', '.ts').map((at): Block => ({ at, code: readText(at) }));
 const withSchemas = [...examples, ...pages.flatMap((page) => findBlocks(page, 'ts'))].filter(({ code }) =>
@@ -37,20 +35,12 @@ function recordZod(zod: object, made: unknown[]): object {
 }
 
 /** Runs a module with the zod of this test run. Resolves with the schemas that zod has made for it. */
-async function findSchemas({ code }: Block): Promise<StandardSchema<TransferCallback>[]> {
-  const { outputText } = ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.CommonJS } });
+async function findSchemas(block: Block): Promise<StandardSchema<TransferCallback>[]> {
   const made: StandardSchema<TransferCallback>[] = [];
   const zods: Record<string, object> = { zod: await import('zod'), 'zod/v4': await import('zod/v4') };
-  const run = compileFunction(`return (async () => {${outputText}})()`, ['require', 'exports', 'process']) as (
-    require: (name: string) => unknown,
-    exports: object,
-    process: object,
-  ) => Promise<void>;
-  const load = (name: string): unknown => {
-    if (!name.startsWith('zod')) return anything;
-    return recordZod(zods[name] ?? expect.fail(`Add ${name} to this test.`), made);
-  };
-  await run(load, {}, { argv: [], env: {} });
+  const load = (name: string): unknown =>
+    name.startsWith('zod') ? recordZod(zods[name] ?? expect.fail(`Add ${name} to this test.`), made) : anything;
+  await runBlock(block, load, { process: { argv: [], env: {} } });
   return made;
 }
 
@@ -58,13 +48,9 @@ const callbacks = [transferSucceeded(), transferFailed()];
 
 /** Resolves with whether a receiver with the schema handles each of the callbacks. */
 async function handlesAll(schema: StandardSchema<TransferCallback>): Promise<boolean> {
+  const service = transferService({ payload: schema });
   const handlers = { onSuccess: () => undefined, onFailed: () => undefined };
-  const receiver = transferCallbackReceiver({
-    store: memoryStore(),
-    service: transferService({ payload: schema }),
-    ...handlers,
-    logger: false,
-  });
+  const receiver = transferCallbackReceiver({ store: memoryStore(), service, ...handlers, logger: false });
   const outcomes = await Promise.all(callbacks.map((callback) => receiver.receive(callback)));
   return outcomes.every(({ outcome }) => outcome === 'processed');
 }

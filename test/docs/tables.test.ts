@@ -9,10 +9,11 @@ import { logFields } from '../../src/core/report.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { verifiers } from '../http/support.js';
-import { findNames, findPage, findTable, readText, toNumber } from './pages.js';
+import { findNames, findPage, findTable, isThere, listFiles, readText, toNumber } from './pages.js';
 
 const handlers = findPage('docs/handlers.md');
 const reconciliation = findPage('docs/reconciliation.md');
+const services = findPage('docs/services.md');
 
 const entries = listEntries();
 const program = ts.createProgram(
@@ -178,4 +179,26 @@ test('docs/operations.md and docs/reconciliation.md list each verdict', () => {
   expect(firstNames(findTable(findPage('docs/operations.md'), 'verdict')).sort()).toEqual(verdicts);
   const shown = findTable(reconciliation, 'service').map(([, , verdict]) => findNames(verdict)[0]);
   expect([...new Set(shown)].sort()).toEqual(verdicts);
+});
+
+test('docs/services.md has a row and samples for each definition, and a source for each service', () => {
+  const definitions = listFiles('examples/services', '.ts').map((path) => path.slice('examples/services/'.length, -3));
+  const linked = findTable(services, 'service, definition').map(([cell = '']) => /services\/(\w+)\.ts/.exec(cell)?.[1]);
+  expect(linked.sort()).toEqual(definitions.sort());
+  expect(definitions.filter((name) => !isThere(`examples/services/payloads/${name}.json`))).toEqual([]);
+});
+
+test('the samples have their sources and the day of docs/services.md, as the comments of the definitions', () => {
+  const [, day] = /were read in public documentation on ([\d-]+)\. No service was seen live/.exec(services.text) ?? [];
+  const definitions = listFiles('examples/services', '.ts');
+  expect(definitions.length).toBeGreaterThan(10);
+  for (const path of definitions) {
+    const samples = path.replace(/(\w+)\.ts$/, 'payloads/$1.json');
+    const { source, readOn } = JSON.parse(readText(samples)) as { source: string; readOn: string };
+    expect(readOn, samples).toBe(day);
+    const comment = readText(path).replaceAll(/\s*\n\/\/ /g, ' ');
+    expect(comment, path).toContain(`Read in public documentation on ${String(day)}, not seen live`);
+    const [place = ''] = /^[\w.]+/.exec(source) ?? [];
+    expect(comment, path).toContain(place);
+  }
 });
