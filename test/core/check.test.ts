@@ -1,19 +1,14 @@
 import { memoryStore, type CallbackStore, type StoreRecord } from 'transfer-callbacks';
 import { expect, test, vi } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
-import { never, receiverOf } from './support.js';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { reversingReceiver } from '../support/helpers/reversing.js';
+import { never, receiverOf, storeWith } from './support.js';
 
 const unexpected = (sentence: string): object => ({
   code: 'STORE_REPLY_UNEXPECTED',
   message: containing(sentence),
 });
-
-/** A logger that keeps its warnings. */
-function keepWarnings() {
-  const warnings: unknown[] = [];
-  const logger = { info: () => undefined, warn: (...line: unknown[]) => warnings.push(line), error: () => undefined };
-  return { warnings, logger };
-}
 
 test('check claims its own key, twice with one token, releases it, settles it with the shortest retention, and forgets it', async () => {
   const store = memoryStore();
@@ -43,16 +38,9 @@ test('check claims its own key, twice with one token, releases it, settles it wi
   }
 });
 
-test.each<[string, CallbackStore['claim'], object]>([
-  ['a store that does not reply', never, { code: 'STORE_TIMEOUT' }],
-  [
-    'a store to which a new key is taken',
-    () => Promise.resolve({ state: 'in_progress' }),
-    unexpected('Expected a claim of a new key to be claimed, got in_progress.'),
-  ],
-])('check does not reject for %s', async (_name, claim, error) => {
-  const receiver = receiverOf({ storeTimeoutMs: 20, store: { claim } });
-  expect(await receiver.check()).toMatchObject({ ok: false, error });
+test('check does not reject for a store that does not reply', async () => {
+  const receiver = receiverOf({ storeTimeoutMs: 20, store: { claim: never } });
+  expect(await receiver.check()).toMatchObject({ ok: false, error: { code: 'STORE_TIMEOUT' } });
 });
 
 test('check finds a store that does not know its own claim, and releases that claim', async () => {
@@ -74,18 +62,23 @@ const parsed = JSON.parse('["SUCCESS",1,"XAF","check"]') as string;
 // As a plugin that parses what looks like JSON does, and a database that does not commit.
 test.each<[string, (store: ReturnType<typeof memoryStore>) => Partial<CallbackStore>, object]>([
   [
+    'has a claim of a new key',
+    () => ({ claim: () => Promise.resolve({ state: 'in_progress' }) }),
+    unexpected('Expected a claim of a new key to be claimed, got in_progress.'),
+  ],
+  [
     'keeps what was released',
-    ({ claim }) => ({ claim: withClaim(claim, { release: () => Promise.resolve() }) }),
+    (store) => storeWith({ granted: () => ({ release: () => Promise.resolve() }) }, store),
     unexpected('Expected a claim of a released key to be claimed, got in_progress.'),
   ],
   [
     'cannot settle',
-    ({ claim }) => ({ claim: withClaim(claim, { settle: () => Promise.reject(new Error('read-only')) }) }),
+    (store) => storeWith({ granted: () => ({ settle: () => Promise.reject(new Error('read-only')) }) }, store),
     { message: 'read-only' },
   ],
   [
     'settles nothing',
-    ({ claim }) => ({ claim: withClaim(claim, { settle: () => Promise.resolve({ overlapped: false }) }) }),
+    (store) => storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: false }) }) }, store),
     unexpected('Expected a claim of a handled key to be handled, got in_progress.'),
   ],
   [
@@ -121,13 +114,19 @@ test.each<[string, (store: ReturnType<typeof memoryStore>) => Partial<CallbackSt
   expect(await receiver.check()).toMatchObject({ ok: false, error });
 });
 
-/** Makes claims with another method. */
-function withClaim(claim: CallbackStore['claim'], change: object): CallbackStore['claim'] {
-  return async (key, request) => {
-    const reply = await claim(key, request);
-    return reply.state === 'claimed' ? { state: 'claimed', claim: { ...reply.claim, ...change } } : reply;
-  };
-}
+test('beside onReversed check claims both records, and finds a store that has or forgets only one of them', async () => {
+  const store = memoryStore();
+  const claim = vi.spyOn(store, 'claim');
+  expect(await reversingReceiver(store).receiver.check()).toMatchObject({ ok: true });
+  const key = String(claim.mock.lastCall?.[0]);
+  expect([await store.read(key), await store.read(key, 'reversal')]).toEqual([{ state: 'free' }, { state: 'free' }]);
+  const read: typeof store.read = (each, record) => (record ? Promise.resolve({ state: 'free' }) : store.read(each));
+  const forget: typeof store.forget = (each, facts, record) => Promise.resolve(!record && store.forget(each, facts));
+  for (const change of [{ read }, { forget }]) {
+    const { receiver } = reversingReceiver({ ...store, ...change });
+    expect(await receiver.check()).toMatchObject({ ok: false, error: { code: 'STORE_REPLY_UNEXPECTED' } });
+  }
+});
 
 test('check needs neither `read` nor `forget`', async () => {
   const { claim } = memoryStore();
@@ -135,14 +134,14 @@ test('check needs neither `read` nor `forget`', async () => {
 });
 
 test('check lets the store check itself first, logs all that it warns of, and does not reject if it does', async () => {
-  const { warnings, logger } = keepWarnings();
+  const logger = recordingLogger();
   const check = vi.fn<NonNullable<CallbackStore['check']>>().mockResolvedValueOnce(['a risky setting', 'another']);
   const store = { ...memoryStore(), check };
   const receiver = receiverOf({ logger, store });
   expect(await receiver.check()).toMatchObject({ ok: true });
-  expect(warnings).toEqual([
-    [{}, 'a risky setting'],
-    [{}, 'another'],
+  expect(logger.lines).toEqual([
+    { level: 'warn', details: {}, message: 'a risky setting' },
+    { level: 'warn', details: {}, message: 'another' },
   ]);
   const error = new Error('the database lacks something');
   check.mockRejectedValueOnce(error);

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, test, vi } from 'vitest';
 import { memoryStore, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { later, receiverOf, storeWith } from './support.js';
+import { later, receiverOf } from './support.js';
 import { collectGarbage } from '../support/helpers/collect-garbage.js';
 
 const memory = memoryStore();
@@ -112,7 +112,7 @@ test('a claim that is granted too late is released in the context of its deliver
 // A full garbage collection takes a busy machine a while.
 test('the context of a request does not outlive it, however many others follow', { timeout: 30_000 }, async () => {
   const store = new AsyncLocalStorage<object>();
-  const receiver = receiverOf({ ...quick, store: storeWith({}) });
+  const receiver = receiverOf(quick);
   let first: WeakRef<object> | undefined;
   await (async () => {
     const request = { body: new Array(1_000).fill('request') };

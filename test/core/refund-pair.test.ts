@@ -1,19 +1,89 @@
-// A store that undoes no writes claims the two records of a refund one after the other.
-import { expect, test, vi } from 'vitest';
-import { memoryStore, type Claim, type ClaimReply, type ClaimRequest } from 'transfer-callbacks';
+// The two records that a refund claims: by one claim, or one after the other on a store that undoes no writes.
+import { describe, expect, test, vi } from 'vitest';
+import { memoryStore } from 'transfer-callbacks';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { announced, reversingReceiver } from '../support/helpers/reversing.js';
-import { later } from './support.js';
+import { announced, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
+import { later, storeWith } from './support.js';
 
 const id = 'payout';
+const factsOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+const down = new Error('down');
+const fail = (): Promise<never> => Promise.reject(down);
+
+describe.each([
+  ['makes two claims', memoryStore],
+  ['claims both records', storeOfBoth],
+])('on a store that %s', (_name, makeStore) => {
+  test('of failure and reversal only one is handled, once, beside the record of its transfer', async () => {
+    for (const [first, second, outcome, refund] of [
+      ['SUCCESS', 'SUCCESS', 'duplicate', 'free'],
+      ['SUCCESS', 'FAILED', 'conflict', 'free'],
+      ['SUCCESS', 'REVERSED', 'processed', 'handled'],
+      ['FAILED', 'SUCCESS', 'conflict', 'handled'],
+      ['FAILED', 'FAILED', 'duplicate', 'handled'],
+      ['FAILED', 'REVERSED', 'duplicate', 'handled'],
+      ['REVERSED', 'SUCCESS', 'duplicate', 'handled'],
+      ['REVERSED', 'FAILED', 'duplicate', 'handled'],
+      ['REVERSED', 'REVERSED', 'duplicate', 'handled'],
+    ] as const) {
+      const store = makeStore();
+      const { receiver, ran } = reversingReceiver(store);
+      expect(await receiver.receive(announced(first, id))).toMatchObject({ outcome: 'processed' });
+      expect([first, second, (await receiver.receive(announced(second, id))).outcome]).toEqual([
+        first,
+        second,
+        outcome,
+      ]);
+      expect(ran).toEqual([first, ...(outcome === 'processed' ? [second] : [])].map((status) => `${status} ${id}`));
+      expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(first) });
+      expect(await store.read(id, 'reversal')).toMatchObject({ state: refund });
+    }
+  });
+
+  test('a reversal with other facts than were handled is a conflict', async () => {
+    for (const changes of [{ amount: 99 }, { currency: 'XOF' }, { externalId: 'another' }]) {
+      for (const first of ['SUCCESS', 'FAILED', 'REVERSED'] as const) {
+        const { receiver, ran } = reversingReceiver(makeStore());
+        await receiver.receive(announced(first, id));
+        expect(await receiver.receive(announced('REVERSED', id, changes))).toMatchObject({ outcome: 'conflict' });
+        expect(ran).toHaveLength(1);
+      }
+    }
+  });
+
+  test('once the record of a reversed success has expired, inspect shows the reversal, and nothing is refunded again', async () => {
+    const store = makeStore();
+    const { receiver, ran } = reversingReceiver(store);
+    for (const status of ['SUCCESS', 'REVERSED'] as const) await receiver.receive(announced(status, id));
+    await store.forget(id, factsOf('SUCCESS'));
+    expect(await receiver.inspect(id)).toEqual({
+      state: 'free',
+      reversal: expect.objectContaining({ state: 'handled' }) as object,
+    });
+    for (const status of ['REVERSED', 'FAILED'] as const) {
+      expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'duplicate' });
+    }
+    expect(ran).toHaveLength(2);
+  });
+
+  test('a reversal whose handler fails leaves no record, and the next delivery runs it again', async () => {
+    const handle = vi.fn().mockRejectedValueOnce(new Error('down'));
+    const { receiver, ran } = reversingReceiver(makeStore(), { handle });
+    expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'handler_failed' });
+    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
+    expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'processed' });
+    expect(ran).toEqual([`REVERSED ${id}`]);
+  });
+});
+
+/** A store that fails when one of the two records is claimed. */
+function storeWithout(lost: 'reversal' | undefined) {
+  const store = memoryStore();
+  return storeWith({ claim: (key, request) => (request.record === lost ? fail() : store.claim(key, request)) }, store);
+}
 
 test('a failure or a reversal whose own record cannot be claimed runs no handler, and frees the transfer', async () => {
-  const store = memoryStore();
-  const { receiver, ran } = reversingReceiver({
-    ...store,
-    claim: (key, request) =>
-      request.record === 'reversal' ? Promise.reject(new Error('down')) : store.claim(key, request),
-  });
+  const { receiver, ran } = reversingReceiver(storeWithout('reversal'));
   for (const status of ['FAILED', 'REVERSED'] as const) {
     expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'store_unavailable' });
   }
@@ -21,28 +91,23 @@ test('a failure or a reversal whose own record cannot be claimed runs no handler
   expect(ran).toEqual([`SUCCESS ${id}`]);
 });
 
-/** A store whose claims of refunds are changed. */
-function withRefunds(change: (claim: Claim) => Partial<Claim>) {
-  const store = memoryStore();
-  return {
-    ...store,
-    async claim(key: string, request: ClaimRequest): Promise<ClaimReply> {
-      const reply = await store.claim(key, request);
-      if (reply.state !== 'claimed' || request.record !== 'reversal') return reply;
-      return { state: 'claimed', claim: { ...reply.claim, ...change(reply.claim) } };
-    },
-  };
-}
+test('a transfer that cannot be claimed leaves no claim of its refund', async () => {
+  const store = storeWithout(undefined);
+  const { receiver } = reversingReceiver(store);
+  expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'store_unavailable' });
+  expect(await store.read(id, 'reversal')).toEqual({ state: 'free' });
+});
 
 test('a failure whose second record cannot be handled is processed, and handled in the background', async () => {
   let calls = 0;
-  const store = withRefunds((claim) => ({
-    settle: () => ((calls += 1) === 1 ? Promise.reject(new Error('down')) : claim.settle()),
-  }));
+  const store = storeWith({
+    granted: (claim, { record }) =>
+      record === 'reversal' ? { settle: () => ((calls += 1) === 1 ? fail() : claim.settle()) } : {},
+  });
   const logger = recordingLogger();
   const { receiver, ran } = reversingReceiver(store, { logger });
   const failed = await receiver.receive(announced('FAILED', id));
-  expect(failed).toMatchObject({ outcome: 'processed', overlapped: false, error: new Error('down') });
+  expect(failed).toMatchObject({ outcome: 'processed', overlapped: false, error: down });
   expect(await store.read(id)).toMatchObject({ state: 'handled' });
   expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'duplicate' });
   await vi.waitUntil(async () => (await store.read(id, 'reversal')).state === 'handled');
@@ -51,20 +116,13 @@ test('a failure whose second record cannot be handled is processed, and handled 
 });
 
 test('a failure whose transfer cannot be handled settles no refund before it', async () => {
-  const store = memoryStore();
   const handled: string[] = [];
-  const { receiver } = reversingReceiver({
-    ...store,
-    async claim(key, request) {
-      const reply = await store.claim(key, request);
-      if (reply.state !== 'claimed') return reply;
-      const settle = () => {
-        handled.push(request.record ?? 'transfer');
-        return handled.length === 1 ? Promise.reject(new Error('down')) : reply.claim.settle();
-      };
-      return { state: 'claimed', claim: { ...reply.claim, settle } };
-    },
+  const store = storeWith({
+    granted: (claim, { record = 'transfer' }) => ({
+      settle: () => (handled.push(record) === 1 ? fail() : claim.settle()),
+    }),
   });
+  const { receiver } = reversingReceiver(store);
   expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'processed' });
   expect(handled).toEqual(['transfer']);
   await vi.waitUntil(() => handled.length === 3);
@@ -72,29 +130,21 @@ test('a failure whose transfer cannot be handled settles no refund before it', a
 });
 
 test.each(['transfer', 'reversal'])('a failure that loses the lease of the %s has lost its claim', async (lost) => {
-  const store = memoryStore();
   const goes = later();
-  const { receiver } = reversingReceiver(
-    {
-      ...store,
-      async claim(key, request) {
-        const reply = await store.claim(key, request);
-        if (reply.state !== 'claimed' || (request.record ?? 'transfer') !== lost) return reply;
-        return { state: 'claimed', claim: { ...reply.claim, renew: () => Promise.resolve(false) } };
-      },
+  const store = storeWith({
+    granted: (_claim, { record = 'transfer' }) => (record === lost ? { renew: () => Promise.resolve(false) } : {}),
+  });
+  const { receiver } = reversingReceiver(store, {
+    storeTimeoutMs: 50,
+    leaseMs: 151,
+    inFlightWaitMs: 0,
+    handle: (_status, _id, { signal }) => {
+      signal.addEventListener('abort', () => {
+        goes.resolve();
+      });
+      return goes.promise.then(() => Promise.reject(signal.reason as Error));
     },
-    {
-      storeTimeoutMs: 50,
-      leaseMs: 151,
-      inFlightWaitMs: 0,
-      handle: (_status, _id, { signal }) => {
-        signal.addEventListener('abort', () => {
-          goes.resolve();
-        });
-        return goes.promise.then(() => Promise.reject(signal.reason as Error));
-      },
-    },
-  );
+  });
   expect(await receiver.receive(announced('FAILED', id))).toMatchObject({
     outcome: 'handler_failed',
     error: { code: 'LEASE_LOST' },
@@ -103,21 +153,9 @@ test.each(['transfer', 'reversal'])('a failure that loses the lease of the %s ha
 });
 
 test('a refund that cannot be released again after its transfer was refused ends its delivery', async () => {
-  const store = withRefunds(() => ({ release: () => Promise.reject(new Error('down')) }));
+  const store = storeWith({ granted: (_claim, { record }) => (record === 'reversal' ? { release: fail } : {}) });
   const { receiver, ran } = reversingReceiver(store);
   await receiver.receive(announced('SUCCESS', id));
-  const failed = await receiver.receive(announced('FAILED', id));
-  expect(failed).toMatchObject({ outcome: 'store_unavailable', error: new Error('down') });
+  expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'store_unavailable', error: down });
   expect(ran).toEqual([`SUCCESS ${id}`]);
-});
-
-test('a transfer that cannot be claimed leaves no claim of its refund', async () => {
-  const store = memoryStore();
-  const { receiver } = reversingReceiver({
-    ...store,
-    claim: (key, request) =>
-      request.record === undefined ? Promise.reject(new Error('down')) : store.claim(key, request),
-  });
-  expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'store_unavailable' });
-  expect(await store.read(id, 'reversal')).toEqual({ state: 'free' });
 });

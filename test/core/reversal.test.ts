@@ -1,13 +1,14 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type CallbackStore } from 'transfer-callbacks';
+import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { claimCallback } from '../../src/core/claim/claim-callback.js';
 import { rulesOf } from '../../src/core/claim/rules.js';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
-import { fakeClock, later, receiverOf, turn } from './support.js';
+import { announced, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
+import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
 
 const id = 'payout';
+const factsOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
 
 test('the documented service asks the store for one key only, and never reads it', async () => {
   const store = memoryStore();
@@ -101,8 +102,7 @@ describe('confirm', () => {
       const { receiver } = reversingReceiver(store, { confirm, onFailed: take, onReversed: take });
       expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'processed', status });
       expect(amounts).toEqual([100]);
-      const fingerprint = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
-      expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint });
+      expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(status) });
       expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'duplicate' });
       expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'duplicate' });
     },
@@ -203,23 +203,8 @@ describe('waiting', () => {
     expect(await failing).toMatchObject({ outcome: 'processed' });
     expect(ran).toEqual([`FAILED ${id}`]);
   });
-});
 
-describe('a store that fails', () => {
-  test('a reversal whose handler fails leaves no record, and the next delivery runs it again', async () => {
-    const handle = vi.fn().mockRejectedValueOnce(new Error('down'));
-    const { receiver, ran } = reversingReceiver(memoryStore(), { handle });
-    expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'handler_failed' });
-    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
-    expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'processed' });
-    expect(ran).toEqual([`REVERSED ${id}`]);
-  });
-});
-
-describe('a reversal that is late', () => {
-  beforeEach(fakeClock);
-
-  test('is recorded when its handler ends, and until then nothing else is refunded', async () => {
+  test('a reversal that is late is recorded when its handler ends, and until then nothing else is refunded', async () => {
     const goes = later();
     const { receiver, ran } = reversingReceiver(memoryStore(), {
       handlerTimeoutMs: 1_000,
@@ -243,23 +228,54 @@ describe('a reversal that is late', () => {
     expect(await receiver.inspect(id)).toMatchObject({ state: 'handled', reversal: { state: 'handled' } });
     expect(ran).toEqual([`REVERSED ${id}`]);
   });
+
+  test('the claim of a reversal after a success may queue for the rest of the wait, or as long as one call takes', async () => {
+    const store = storeOfBoth();
+    const asked: [record: string | undefined, queueMs: number | undefined][] = [];
+    const slow = storeWith(
+      {
+        async claim(key, request) {
+          asked.push([request.record, request.queueMs]);
+          await new Promise((resolve) => setTimeout(resolve, 400));
+          return store.claim(key, request);
+        },
+      },
+      store,
+    );
+    const receive = async (status: Status, inFlightWaitMs: number, each: string) => {
+      void reversingReceiver(slow, { inFlightWaitMs }).receiver.receive(announced(status, each));
+      await vi.advanceTimersByTimeAsync(2_000);
+    };
+    for (const [each, waitMs] of [['a', 3_000] as const, ['b', 0] as const]) {
+      await receive('SUCCESS', waitMs, each);
+      await receive('REVERSED', waitMs, each);
+    }
+    const transfer = undefined;
+    expect(asked).toEqual([
+      ...[
+        [transfer, 3_000],
+        ['both', 3_000],
+        ['reversal', 2_600],
+      ],
+      ...[
+        [transfer, 2_000],
+        ['both', 2_000],
+        ['reversal', 2_000],
+      ],
+    ]);
+  });
 });
 
 test('a reversal asks the store while the success is still being recorded, and is handled once it is', async () => {
-  const store = memoryStore();
   const asked: unknown[] = [];
   let isDown = true;
-  const wrapped: CallbackStore = {
-    ...store,
-    async claim(key, request) {
-      asked.push(request.record);
-      const reply = await store.claim(key, request);
-      if (reply.state !== 'claimed') return reply;
-      const settle = () => (isDown ? Promise.reject(new Error('down')) : reply.claim.settle());
-      return { ...reply, claim: { ...reply.claim, settle } };
+  const store = storeWith({
+    granted(claim, { record }) {
+      asked.push(record);
+      return { settle: () => (isDown ? Promise.reject(new Error('down')) : claim.settle()) };
     },
-  };
-  const { receiver, ran } = reversingReceiver(wrapped, { logger: false });
+  });
+  const { receiver, ran } = reversingReceiver(store);
   expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ error: expect.any(Error) as Error });
   const reversal = receiver.receive(announced('REVERSED', id));
   await vi.waitFor(() => {
@@ -268,15 +284,4 @@ test('a reversal asks the store while the success is still being recorded, and i
   isDown = false;
   expect(await reversal).toMatchObject({ outcome: 'processed', status: 'REVERSED' });
   expect(ran).toEqual(['SUCCESS payout', 'REVERSED payout']);
-});
-
-test('inspect shows the reversal of a transfer whose record has expired', async () => {
-  const store = memoryStore();
-  const { receiver } = reversingReceiver(store);
-  for (const status of ['SUCCESS', 'REVERSED'] as const) await receiver.receive(announced(status, id));
-  await store.forget(id, JSON.stringify(['SUCCESS', 100, 'XAF', `payout-${id}`]));
-  expect(await receiver.inspect(id)).toEqual({
-    state: 'free',
-    reversal: expect.objectContaining({ state: 'handled' }) as object,
-  });
 });

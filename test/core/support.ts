@@ -6,6 +6,7 @@ import {
   transferCallbackSchema,
   type CallbackStore,
   type Claim,
+  type ClaimRequest,
   type ReceiverOptions,
   type TransferCallback,
   type TransferCallbackReceiver,
@@ -45,16 +46,22 @@ export function receiverOf<Tx = undefined>(options: Given<Tx> = {}): TransferCal
 }
 
 /** `store` with some of its calls replaced. */
-export function storeWith(
-  changes: { claim?: CallbackStore['claim']; granted?: (claim: Claim) => Partial<Claim>; transactional?: boolean },
-  store: CallbackStore = memoryStore(),
-): CallbackStore {
+export function storeWith<Store extends CallbackStore = ReturnType<typeof memoryStore>>(
+  changes: {
+    claim?: CallbackStore['claim'];
+    granted?: (claim: Claim, request: ClaimRequest) => Partial<Claim>;
+    transactional?: boolean;
+  },
+  store = memoryStore() as CallbackStore as Store,
+): Store {
+  const { claim = store.claim.bind(store), granted, ...rest } = changes;
   return {
-    ...(changes.transactional === undefined ? {} : { transactional: changes.transactional }),
+    ...store,
+    ...rest,
     async claim(key, request) {
-      const reply = await (changes.claim ?? store.claim.bind(store))(key, request);
+      const reply = await claim(key, request);
       if (reply.state !== 'claimed') return reply;
-      return { ...reply, claim: { ...reply.claim, ...changes.granted?.(reply.claim) } };
+      return { ...reply, claim: { ...reply.claim, ...granted?.(reply.claim, request) } };
     },
   };
 }

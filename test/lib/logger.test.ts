@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { TransferCallbackOutcome } from 'transfer-callbacks';
+import { memoryStore, type TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { fakeClock, receiverOf, storeWith } from '../core/support.js';
+import { fakeClock, receiverOf } from '../core/support.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -99,7 +99,7 @@ test('the memory store is warned of in production, once', () => {
   const logger = recordingLogger();
   receiverOf({ logger });
   vi.stubEnv('NODE_ENV', 'production');
-  receiverOf({ logger, store: storeWith({}) });
+  receiverOf({ logger, store: { claim: memoryStore().claim } });
   expect(logger.lines).toEqual([]);
   receiverOf({ logger });
   expect(logger.lines).toMatchObject([

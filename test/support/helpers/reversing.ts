@@ -1,5 +1,6 @@
 // A payout service that reverses successes, in words of its own, for tests of reversals.
 import {
+  memoryStore,
   transferCallbackReceiver,
   type CallbackStore,
   type HandlerContext,
@@ -58,4 +59,26 @@ export function reversingReceiver<Tx = undefined>(
     ...rest,
   });
   return { receiver, ran };
+}
+
+/** A store whose claim may have both records, as in a SQL database. */
+export function storeOfBoth(): ReturnType<typeof memoryStore> {
+  const store = memoryStore();
+  return {
+    ...store,
+    claimsBoth: true,
+    async claim(key, request) {
+      if (request.record !== 'both') return store.claim(key, request);
+      const refund = await store.claim(key, { ...request, record: 'reversal' });
+      if (refund.state !== 'claimed') return refund;
+      const transfer = await store.claim(key, { ...request, record: undefined });
+      if (transfer.state !== 'claimed') {
+        await refund.claim.release();
+        return transfer;
+      }
+      const settle = () => refund.claim.settle().then(() => transfer.claim.settle());
+      const release = () => refund.claim.release().then(() => transfer.claim.release());
+      return { state: 'claimed', claim: { ...transfer.claim, settle, release } };
+    },
+  };
 }
