@@ -1,8 +1,9 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
-import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
+import { Refused } from '../../src/core/input.js';
+import { deleteProtoKeys } from '../../src/core/validate.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
@@ -83,20 +84,6 @@ test('the reference of the documented callback is not taken for an externalId', 
   expect([outcome.id, outcome.externalId]).toEqual([data.id, undefined]);
 });
 
-test('a callback is invalid when the schema throws', async () => {
-  const error = new Error('broken schema');
-  const schema = transferCallbackSchema.refine(() => {
-    throw error;
-  });
-  expect(
-    await receiverOf({ service: transferService({ payload: schema }) }).receive(transferSucceeded()),
-  ).toMatchObject({
-    outcome: 'invalid',
-    error,
-    issues: [{ path: [], message: 'The schema failed' }],
-  });
-});
-
 test('a callback is invalid when reading it throws, and the receiver can be closed', async () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -106,14 +93,74 @@ test('a callback is invalid when reading it throws, and the receiver can be clos
 });
 
 test('an issue inside a list has the number of its entry', async () => {
-  const schema = z.object({ data: z.object({ fees: z.array(z.number()) }) }) as never;
+  const payload = z.object({ data: z.object({ fees: z.array(z.number()) }) }) as never;
   const { event, data } = transferSucceeded();
-  expect(
-    await receiverOf({ service: transferService({ payload: schema }) }).receive({
-      event,
-      data: { ...data, fees: [5, 'x'] },
-    }),
-  ).toMatchObject({
-    issues: [{ path: ['data', 'fees', 1] }],
+  const callback = { event, data: { ...data, fees: [5, 'x'] } };
+  const outcome = await receiverOf({ service: transferService({ payload }) }).receive(callback);
+  expect(outcome).toMatchObject({ issues: [{ path: ['data', 'fees', 1] }] });
+});
+
+test('what another copy of the package has read or refused is known', async () => {
+  vi.resetModules();
+  const copy = await import('../../src/core/input.js');
+  expect(copy.Refused).not.toBe(Refused);
+  expect(await receiverOf().receive(new copy.Refused())).toMatchObject({ outcome: 'unauthorized' });
+  expect(await receiverOf().receive(new copy.Unreadable('The body is not JSON.'))).toMatchObject({
+    issues: [{ message: 'The body is not JSON.' }],
   });
+});
+
+test('JSON is neither, whatever its keys are', async () => {
+  const text = JSON.stringify(transferSucceeded());
+  const keys = '"transfer-callbacks.input":"refused","Symbol(transfer-callbacks.input)":"unreadable"';
+  expect(await receiverOf().receive(JSON.parse(`{${keys},${text.slice(1)}`))).toMatchObject({ outcome: 'processed' });
+});
+
+test.each([
+  ['at the top', '{"__proto__":{"a":1},"b":2}', '{"b":2}'],
+  ['in an object', '{"data":{"__proto__":{"a":1},"b":2}}', '{"data":{"b":2}}'],
+  ['in an array', '[0,[{"__proto__":null,"b":[]}]]', '[0,[{"b":[]}]]'],
+  ['inside another one', '{"__proto__":{"__proto__":{"a":1}}}', '{}'],
+  ['written with an escape', '{"\\u005f_proto__":{"a":1}}', '{}'],
+])('a __proto__ key %s is deleted', (_where, text, expected) => {
+  const value: unknown = JSON.parse(text);
+  expect(JSON.stringify(value)).toContain('__proto__');
+  deleteProtoKeys(value);
+  expect(JSON.stringify(value)).toBe(expected);
+});
+
+test('what has no __proto__ key of its own stays as it is, frozen or not', () => {
+  const value = { a: [1, { proto: '__proto__', constructor: { prototype: 1 } }], b: null, c: 'x', d: undefined };
+  const prototype = { polluted: true };
+  const heir = Object.create(prototype) as object;
+  const text = JSON.stringify(value);
+  const others = [undefined, null, '__proto__', new Uint8Array(3), () => 1];
+  for (const each of [value, Object.freeze(value), heir, ...others]) deleteProtoKeys(each);
+  expect(JSON.stringify(value)).toBe(text);
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  expect(Object.getPrototypeOf(heir)).toBe(prototype);
+  expect({}).not.toHaveProperty('polluted');
+});
+
+test('a __proto__ key that is not enumerable is deleted too, and one in a frozen object throws, so that it is not passed on', () => {
+  const value = Object.defineProperty({}, '__proto__', { value: { a: 1 }, configurable: true });
+  deleteProtoKeys(value);
+  expect(Object.hasOwn(value, '__proto__')).toBe(false);
+  expect(() => {
+    deleteProtoKeys(Object.freeze(JSON.parse('{"__proto__":{"a":1}}')));
+  }).toThrow(TypeError);
+});
+
+test('a value that contains itself is read once, and values in one another 100 000 deep need no stack', () => {
+  const value: Record<string, unknown> = JSON.parse('{"list":[{"__proto__":1}]}') as never;
+  value.self = value;
+  value.list = [value, value.list];
+  deleteProtoKeys(value);
+  expect(value.list).toEqual([value, [{}]]);
+
+  const deep = JSON.parse(`${'{"a":'.repeat(100_000)}{"__proto__":1}${'}'.repeat(100_000)}`) as object;
+  deleteProtoKeys(deep);
+  let innermost = deep as { a?: object };
+  while (innermost.a !== undefined) innermost = innermost.a;
+  expect(Object.hasOwn(innermost, '__proto__')).toBe(false);
 });

@@ -37,18 +37,18 @@ test('what is wrong with the app is in the outcome, although the sender is refus
     throw error;
   }) as never;
   const receiver = receiverOf({ service: transferService({ payload: schema }) });
-  expect(await receiver.receive(transferSucceeded(), { verify: () => false })).toMatchObject({
-    outcome: 'unauthorized',
-    error,
-  });
+  const issues = [{ path: [], message: 'The schema failed' }];
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'invalid', error, issues });
+  const refused = await receiver.receive(transferSucceeded(), { verify: () => false });
+  expect(refused).toMatchObject({ outcome: 'unauthorized', error, issues });
   const refusal = new Error('no key server');
-  expect(
-    await receiver.receive(transferSucceeded(), {
-      verify: () => {
-        throw refusal;
-      },
-    }),
-  ).toMatchObject({ outcome: 'unauthorized', error: refusal });
+  const verify = () => {
+    throw refusal;
+  };
+  expect(await receiver.receive(transferSucceeded(), { verify })).toMatchObject({
+    outcome: 'unauthorized',
+    error: refusal,
+  });
 });
 
 test('a verifier that never finishes ends as unauthorized after verifyTimeoutMs', async () => {
