@@ -1,4 +1,4 @@
-// The entry points of the package, as TypeScript sees them.
+// The sources and the entry points of the packages, as TypeScript sees them.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +20,17 @@ export function readCompilerOptions(): ts.CompilerOptions {
     config: object;
   };
   return ts.parseJsonConfigFileContent(config, ts.sys, root).options;
+}
+
+/** Returns all nodes of a source file, whose path begins at the root. The first one is the file. */
+export function listNodes(path: string): ts.Node[] {
+  const nodes: ts.Node[] = [];
+  const visit = (node: ts.Node): void => {
+    nodes.push(node);
+    node.forEachChild(visit);
+  };
+  visit(ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true));
+  return nodes;
 }
 
 /** Returns the entry points of both packages in the order of their package.json. */

@@ -1,6 +1,7 @@
 import { join, posix } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
+import { listNodes } from '../../scripts/entries.js';
 import { longTests, weeklyTests } from '../../vitest.config.js';
 import { findPage, isThere, listFiles, readText, root } from './pages.js';
 
@@ -14,17 +15,11 @@ const titles = new Map(testFiles.map((path) => [path, findTitles(path)]));
 
 /** Returns the titles in a test file, of tests and of groups of tests. */
 function findTitles(path: string): string[] {
-  const source = ts.createSourceFile(path, readText(path), ts.ScriptTarget.ES2022, true);
-  const found: string[] = [];
-  const visit = (node: ts.Node): void => {
-    if (ts.isCallExpression(node) && /^(?:test|it|describe)\b/.test(node.expression.getText())) {
-      const [title] = node.arguments;
-      if (title !== undefined && ts.isStringLiteralLike(title)) found.push(toPattern(title.text));
-    }
-    node.forEachChild(visit);
-  };
-  visit(source);
-  return found;
+  const calls = listNodes(path).filter(ts.isCallExpression);
+  const groups = calls.filter(({ expression }) => /^(?:test|it|describe)\b/.test(expression.getText()));
+  return groups.flatMap(({ arguments: [title] }) =>
+    title !== undefined && ts.isStringLiteralLike(title) ? [toPattern(title.text)] : [],
+  );
 }
 
 /** What a test fills in is `…` in the list of promises. */

@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
+import { listNodes } from '../../scripts/entries.js';
 import { outcomes } from '../../src/core/outcomes.js';
 import { readText, root } from './pages.js';
 
-const path = 'src/core/outcomes.ts';
-const source = ts.createSourceFile(path, readText(path), ts.ScriptTarget.Latest, true);
+const nodes = listNodes('src/core/outcomes.ts');
 
 /** Returns the doc comment of a node, on one line and without the full stop at its end. */
 function readComment(node: ts.Node): string {
@@ -14,24 +14,13 @@ function readComment(node: ts.Node): string {
   return (comment ?? '').replaceAll(/\s+/g, ' ').replace(/\.$/, '');
 }
 
-/** Returns the nodes of `source` that `isWanted`. */
-function findNodes<T extends ts.Node>(isWanted: (node: ts.Node) => node is T): T[] {
-  const found: T[] = [];
-  const visit = (node: ts.Node): void => {
-    if (isWanted(node)) found.push(node);
-    ts.forEachChild(node, visit);
-  };
-  visit(source);
-  return found;
-}
-
 /** Returns the comment and the level of each row of a table. */
 function readRows(table: string): { name: string; comment: string; level: string | undefined }[] {
-  const declaration = findNodes(ts.isVariableDeclaration).find(({ name }) => name.getText() === table);
+  const declaration = nodes.filter(ts.isVariableDeclaration).find(({ name }) => name.getText() === table);
   const text = declaration?.getText() ?? expect.fail(`There is no ${table}.`);
-  const rows = findNodes(ts.isPropertyAssignment).filter(
-    (node) => ts.isObjectLiteralExpression(node.initializer) && text.includes(node.getText()),
-  );
+  const rows = nodes
+    .filter(ts.isPropertyAssignment)
+    .filter((node) => ts.isObjectLiteralExpression(node.initializer) && text.includes(node.getText()));
   return rows.map((row) => ({
     name: row.name.getText(),
     comment: readComment(row),

@@ -1,17 +1,61 @@
 // Raises each error that refuses an option or a result of `read`, in both packages, and runs the code that it suggests.
 import { runInNewContext } from 'node:vm';
+import ts from 'typescript';
 import { afterAll, describe, expect, test } from 'vitest';
 import { transferCallbackReceiver } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
-import { closeApp, id, reversingOptions, states } from './suggestions/app.js';
-import { makerOf, makers, type Make } from './suggestions/makers.js';
-import { mistakes } from './suggestions/mistakes.js';
-import { makeScope } from './suggestions/scope.js';
-import { findSites, issueHeads, sites, type Site } from './suggestions/sites.js';
+import { listNodes } from '../../scripts/entries.js';
+import { listFiles } from './pages.js';
+import { closeApp, id, makerOf, makers, makeScope, reversingOptions, states, type Make } from './suggestions/app.js';
+import { mistakes, wrongOptions } from './suggestions/mistakes.js';
 
 // An error comes from a function of ours through those of Vitest.
 Error.stackTraceLimit = 60;
 afterAll(closeApp);
+
+/** The functions of src/lib/checks.ts that throw or make the error of an option. */
+const makersOfErrors = new Set([
+  ...['invalidArgument', 'invalidSecret', 'invalidVariable', 'requireFunction', 'requireBoolean'],
+  ...['wholeNumber', 'onlyKnownOptions'],
+]);
+
+/** A call that refuses an option. */
+interface Site {
+  readonly path: string;
+  /** Its first and its last line. */
+  readonly lines: readonly [number, number];
+  readonly code: string;
+}
+
+function findIn(path: string): Site[] {
+  const isMaker = (node: ts.Node) => ts.isCallExpression(node) && makersOfErrors.has(node.expression.getText());
+  const isWritten = (node: ts.Node) =>
+    ts.isNewExpression(node) && node.expression.getText().endsWith('Error') && /\bWrite \\?`/.test(node.getText());
+  const found = listNodes(path).filter((node) => isMaker(node) || isWritten(node));
+  return found.map((node) => {
+    const toLine = (position: number) => node.getSourceFile().getLineAndCharacterOfPosition(position).line + 1;
+    const code = node.getText().replaceAll(/\s+/g, ' ');
+    return { path, lines: [toLine(node.getStart()), toLine(node.getEnd())], code };
+  });
+}
+
+const sites: readonly Site[] = ['src', 'sandbox/src']
+  .flatMap((folder) => listFiles(folder, '.ts'))
+  .filter((path) => path !== 'src/lib/checks.ts')
+  .flatMap(findIn);
+
+/** The beginning of each message about a result of `read`. */
+const issueHeads = listNodes('src/client/service/read.ts')
+  .flatMap((node) => (ts.isStringLiteralLike(node) || ts.isTemplateHead(node) ? [node.text] : []))
+  .filter((text) => /^(?:Expected|The schema|Reading|\. )/.test(text));
+
+/** Returns the sites on the stack of an error. */
+function findSites({ stack = '' }: Error): Site[] {
+  const frames = [...stack.matchAll(/([\w./-]+\.ts):(\d+):\d+/g)];
+  return sites.filter(({ path, lines: [first, last] }) =>
+    frames.some(([, file = '', line]) => file.endsWith(`/${path}`) && Number(line) >= first && Number(line) <= last),
+  );
+}
 
 /** A schema whose validation throws. */
 const failing = { '~standard': { version: 1, vendor: 'a test', validate: () => expect.fail('It has no network.') } };
@@ -107,6 +151,13 @@ test.each(mistakes)('the code to write in place of %s works', async (_mistake, r
   const refusal = await findRefusal(raise);
   expectCareful(refusal);
   await follow(refusal, makerOf.get(maker));
+});
+
+test.each(wrongOptions)('the code to write in place of %s for %s works', async (_mistake, maker, options) => {
+  const make = makerOf.get(maker) ?? expect.fail(`There is no ${maker}.`);
+  const refusal = await findRefusal(() => make(options));
+  expectCareful(refusal);
+  await follow(refusal, make);
 });
 
 /** What `read` may return or throw, by the mistake in it. */

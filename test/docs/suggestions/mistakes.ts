@@ -1,4 +1,4 @@
-// Mistakes in both packages that no wrong option of `makers` makes.
+// Mistakes in both packages that no option of a wrong type makes.
 import { Counter, Gauge, Histogram, register } from 'prom-client';
 import { expect } from 'vitest';
 import { transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
@@ -7,12 +7,12 @@ import { defineService, reconcileTransfer, reconcileTransfers, transferService }
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
 import { closeOnSignal } from 'transfer-callbacks/node';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
-import { deliver, transferSandbox } from 'transfer-sandbox';
+import { deliver } from 'transfer-sandbox';
 import * as app from './app.js';
-import { handle, receive } from './makers.js';
 
 const { memoryStore, pgStore, redisStore } = root;
-const { hmac, id, key, knex, noPool, read, receiver, receiverOptions, reversingOptions, sandbox, secret } = app;
+const { receive } = app;
+const { id, key, knex, noPool, read, receiver, receiverOptions, reversingOptions, sandbox, secret } = app;
 const { server, service, signHmac, states, transactional, unasked, unaskedOptions, url } = app;
 
 /** Express's request, behind `app.set('trust proxy', true)`. */
@@ -40,7 +40,7 @@ async function scheduleTooLate(): Promise<void> {
   sandbox.setScenario(id, 'success');
 }
 
-/** Mistakes that no wrong option of a maker makes. The code of an error is an expression, or options of the maker. */
+/** Mistakes that no options of a maker make. The code of an error is an expression, or options of the maker. */
 export const mistakes: readonly [mistake: string, raise: () => unknown, maker?: string][] = [
   ['a URL for a client of Redis', () => redisStore('redis://127.0.0.1' as never)],
   ['a URL for a pool', () => pgStore('postgres://127.0.0.1' as never)],
@@ -50,11 +50,8 @@ export const mistakes: readonly [mistake: string, raise: () => unknown, maker?: 
     'a transaction for a library',
     () => root.knexStore({ ...knex, isTransaction: true } as never, { dialect: 'mysql' }),
   ],
-  ['no dialect', () => root.knexStore(knex, {} as never), 'knexStore'],
   ['no database', () => root.sqlStore({} as never)],
-  ['no transaction', () => root.sqlStore({ dialect: 'postgres', query: () => undefined } as never), 'sqlStore'],
   ['a number for the options of prune', () => pgStore(noPool).prune(5 as never)],
-  ['a day of retention for a prune', () => pgStore(noPool).prune({ olderThanMs: 1 }), 'store.prune'],
   ['no name of a header', () => root.headerToken('', secret)],
   ['a header that proxies drop', () => root.headerToken('connection', secret)],
   ['no secret', () => root.urlToken(undefined)],
@@ -68,36 +65,17 @@ export const mistakes: readonly [mistake: string, raise: () => unknown, maker?: 
   ['a path for a URL', () => root.transferToken(secret).urlFor('/callbacks', id)],
   ['no externalId for a URL', () => root.transferToken(secret).urlFor(url, '')],
   [
-    'two tokens of the path',
-    () => transferCallbackRouter({ receiver, verify: [root.urlToken(secret), root.transferToken(secret)] }),
-  ],
-  [
     'an event that nobody vouches for',
     () => transferCallbackRouter({ ...reversingOptions, confirm: true }),
     'transferCallbackRouter with a receiver',
   ],
   ['a verifier beside the options', () => transferCallbackRouter({ receiver }, ...([() => true] as never[]))],
-  ['a secret of another encoding', () => root.hmacSignature({ ...hmac, secretEncoding: 'hex' }), 'hmacSignature'],
-  [
-    'a short secret in hex',
-    () => root.hmacSignature({ ...hmac, secretEncoding: 'hex', secrets: 'ab'.repeat(15) }),
-    'hmacSignature',
-  ],
   ['an object to sign', () => signHmac.sign({} as never)],
   ['no signed header', () => signHmac.sign('{}'), 'sign'],
   ['another private key', () => key.sign('{}', { secret: 7 as never })],
   ['no service to ask', () => reconcileTransfer({ receiver: unasked, id }), 'transferCallbackReceiver'],
   ['no address of the service', () => transferService({} as never), 'transferService'],
-  ['no request', () => service.createTransfer({} as never), 'request'],
   ['a number for the options of a query', () => service.getTransaction(id, 5 as never)],
-  [
-    'no function after the commit',
-    () =>
-      handle(({ afterCommit }) => {
-        afterCommit(undefined as never);
-      }),
-    'afterCommit',
-  ],
   ['a number for the options of receive', () => receive(5 as never)],
   ['a number for the options of close', () => receiver.close(5 as never)],
   ['no id', () => receiver.inspect('')],
@@ -105,36 +83,7 @@ export const mistakes: readonly [mistake: string, raise: () => unknown, maker?: 
   ['nobody who forgets', () => receiver.forget(id, { fingerprint: '[]', by: '', reason: 'A test' })],
   ['no trace of what is forgotten', forgetUntraced],
   ['a number for the reason to wait', () => new root.RetryLater(5 as never)],
-  [
-    'a store that cannot claim both',
-    () => transferCallbackReceiver({ ...reversingOptions, store: transactional } as never),
-    'a receiver of refunds',
-  ],
-  [
-    'no retention of refunds',
-    () => transferCallbackReceiver({ ...reversingOptions, retentionMs: undefined } as never),
-    'a receiver of refunds',
-  ],
-  [
-    'an hour of retention of refunds',
-    () => transferCallbackReceiver({ ...reversingOptions, retentionMs: 3_600_000 }),
-    'a receiver of refunds',
-  ],
   ['nothing to confirm by', () => transferCallbackReceiver({ ...unaskedOptions, confirm: true })],
-  [
-    'a confirm without a value',
-    () => transferCallbackReceiver({ ...receiverOptions, confirm: undefined } as never),
-    'transferCallbackReceiver',
-  ],
-  [
-    'a lease that its store outlasts',
-    () => transferCallbackReceiver({ ...receiverOptions, storeTimeoutMs: 6_000 }),
-    'transferCallbackReceiver',
-  ],
-  [
-    'a handler of reversals that never come',
-    () => transferCallbackReceiver({ ...receiverOptions, onReversed: () => undefined } as never),
-  ],
   ['paid transfers that are never reversed', () => reconcileTransfers({ receiver, paid: [] })],
   ['an app for a server', () => closeOnSignal({} as never, receiver)],
   ['no receiver to close', () => closeOnSignal(server, {} as never)],
@@ -147,23 +96,41 @@ export const mistakes: readonly [mistake: string, raise: () => unknown, maker?: 
   ['a string for a callback', () => transferSucceeded('payout-1' as never)],
   ['another option of a check', () => checkOf()(memoryStore() as never, { unheardOf: 1 })],
   ['a transactional store without a transaction', () => checkOf('write')(transactional)],
-  ['no states', () => defineService({ read, states: [] as never }), 'defineService'],
-  ['a state that cannot be printed', () => defineService({ read, states: { '\n': 'SUCCESS' } }), 'defineService'],
-  ['a meaning that there is not', () => defineService({ read, states: { paid: 'PAID' as never } })],
-  ['no state of a success', () => defineService({ read, states: { bounced: 'FAILED' } }), 'defineService'],
   ['no callback', () => deliver(server, undefined)],
   ['no target', () => deliver({} as never, '{}')],
   ['a target of another scheme', () => deliver('ftp://127.0.0.1', '{}')],
-  ['a name of a header with a blank', () => deliver(server, '{}', { headers: { 'a b': '1' } })],
-  ['the host as a header', () => deliver(server, '{}', { headers: { host: '1' } })],
-  ['a header of two lines', () => deliver(server, '{}', { headers: { 'x-a': '1\n2' } })],
-  [
-    'a service that cannot sign',
-    () => deliver(server, '{}', { service: defineService({ read, states, verify: key }) }),
-    'deliver',
-  ],
-  ['a speed beside a manual clock', () => transferSandbox({ clock: 'manual', speed: 2 })],
   ['time that runs backwards', () => sandbox.advance(-1)],
   ['a transfer that is not final', () => sandbox.resend('unknown')],
   ['a scenario that comes too late', scheduleTooLate],
+];
+
+/** Mistakes in the options of a maker, beside the other options that it requires. */
+export const wrongOptions: readonly [mistake: string, maker: string, options: object][] = [
+  ['no dialect', 'knexStore', { dialect: undefined }],
+  ['no transaction', 'sqlStore', {}],
+  ['a day of retention for a prune', 'store.prune', { olderThanMs: 1 }],
+  [
+    'two tokens of the path',
+    'transferCallbackRouter with a receiver',
+    { verify: [root.urlToken(secret), root.transferToken(secret)] },
+  ],
+  ['a secret of another encoding', 'hmacSignature', { secretEncoding: 'hex' }],
+  ['a short secret in hex', 'hmacSignature', { secretEncoding: 'hex', secrets: 'ab'.repeat(15) }],
+  ['no request', 'request', {}],
+  ['no function', 'afterCommit', { afterCommit: undefined }],
+  ['a store that cannot claim both', 'a receiver of refunds', { store: transactional }],
+  ['no retention', 'a receiver of refunds', { retentionMs: undefined }],
+  ['an hour of retention', 'a receiver of refunds', { retentionMs: 3_600_000 }],
+  ['a confirm without a value', 'transferCallbackReceiver', { confirm: undefined }],
+  ['a lease that its store outlasts', 'transferCallbackReceiver', { storeTimeoutMs: 6_000 }],
+  ['a handler of reversals that never come', 'transferCallbackReceiver', { onReversed: () => undefined }],
+  ['no states', 'defineService', { states: [] }],
+  ['a state that cannot be printed', 'defineService', { states: { '\n': 'SUCCESS' } }],
+  ['a meaning that there is not', 'defineService', { states: { paid: 'PAID' } }],
+  ['no state of a success', 'defineService', { states: { bounced: 'FAILED' } }],
+  ['a name of a header with a blank', 'deliver', { headers: { 'a b': '1' } }],
+  ['the host as a header', 'deliver', { headers: { host: '1' } }],
+  ['a header of two lines', 'deliver', { headers: { 'x-a': '1\n2' } }],
+  ['a service that cannot sign', 'deliver', { service: defineService({ read, states, verify: key }) }],
+  ['a speed beside a manual clock', 'transferSandbox', { clock: 'manual', speed: 2 }],
 ];
