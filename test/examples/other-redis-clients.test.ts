@@ -5,7 +5,7 @@ import { storeContract } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { glideCommands, upstashCommands } from '../../examples/other-redis-clients.js';
 import { startRedis, type RedisServer } from '../support/servers/redis.js';
-import { serveWeb } from '../support/servers/serve-web.js';
+import { serveWeb } from '../support/servers/serve.js';
 import { claimFree } from '../stores/support.js';
 
 let server: RedisServer;

@@ -1,5 +1,0 @@
-declare module 'dynalite' {
-  import type { Server } from 'node:http';
-
-  export default function dynalite(options?: { createTableMs?: number }): Server;
-}
