@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Reply } from '../test/hosts/cases.js';
 import { hosts } from '../test/hosts/hosts.js';
-import { installHosts } from '../test/hosts/install.js';
+import { installHosts } from '../test/hosts/programs.js';
 import { pagePath, renderHost, renderPage } from '../test/hosts/page.js';
 import { tryHost } from '../test/hosts/start.js';
 import { findPacked, pack } from '../test/support/helpers/pack.js';

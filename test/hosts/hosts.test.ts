@@ -12,13 +12,12 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vites
 import { root } from '../docs/pages.js';
 import { kill } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { serve } from '../support/servers/serve.js';
 import { token, type Reply } from './cases.js';
 import { bun, deno, hosts } from './hosts.js';
-import { installHosts } from './install.js';
+import { hostsFolder, installHosts } from './programs.js';
 import { findHost, pagePath, renderHost, renderPage } from './page.js';
-import { hostsFolder } from './programs.js';
 import { startHost, tryHost } from './start.js';
 
 const run = promisify(execFile);

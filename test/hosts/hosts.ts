@@ -1,26 +1,64 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Host } from './host.js';
-import { findProgram, withTsx } from './programs.js';
-import { workerDates, workerHost } from './worker-host.js';
+import { pgStore } from 'transfer-callbacks';
+import { startPostgres } from '../support/servers/postgres.js';
+import { findProgram, findVersion, hostsFolder, withTsx } from './programs.js';
+
+/** A host of examples/hosts, started as its users start it. */
+export interface Host {
+  readonly name: string;
+  /** The file in examples/hosts that a reader copies. */
+  readonly file: string;
+  /** The package whose version the page shows: the key in the `packages` of package-lock.json. */
+  readonly versionOf?: string;
+  /** Starts what the host needs beside it, with the variables that tell where it is. */
+  readonly startServers?: () => Promise<{ readonly env: NodeJS.ProcessEnv; stop(): Promise<void> }>;
+  /** What runs before the host starts. */
+  readonly build?: () => readonly string[];
+  /** The program and its arguments. It serves on the port of the variable PORT. */
+  readonly command: (port: number) => readonly string[];
+  /** Why a response differs from that of the listener, by the name of the case. */
+  readonly differs?: Readonly<Record<string, string>>;
+}
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const next = (...rest: string[]): string[] => [process.execPath, 'node_modules/next/dist/bin/next', ...rest];
 
-export const bun = (): string =>
-  findProgram('Bun', {
-    'darwin-arm64': 'node_modules/@oven/bun-darwin-aarch64/bin/bun',
-    'darwin-x64': 'node_modules/@oven/bun-darwin-x64/bin/bun',
-    'linux-arm64': 'node_modules/@oven/bun-linux-aarch64/bin/bun',
-    'linux-x64': 'node_modules/@oven/bun-linux-x64/bin/bun',
-  });
-export const deno = (): string =>
-  findProgram('Deno', {
-    'darwin-arm64': 'node_modules/@deno/darwin-arm64/deno',
-    'darwin-x64': 'node_modules/@deno/darwin-x64/deno',
-    'linux-arm64': 'node_modules/@deno/linux-arm64-glibc/deno',
-    'linux-x64': 'node_modules/@deno/linux-x64-glibc/deno',
-  });
+const { arch, platform } = process;
+export const bun = (): string => findProgram(`@oven/bun-${platform}-${arch === 'arm64' ? 'aarch64' : arch}/bin/bun`);
+export const deno = (): string => findProgram(`@deno/${platform}-${arch}${platform === 'linux' ? '-glibc' : ''}/deno`);
+const workerd = (): string =>
+  findProgram(`@cloudflare/workerd-${platform}-${arch === 'x64' ? '64' : arch}/bin/workerd`);
+
+const versionOfWorkerd = 'node_modules/@cloudflare/workerd-linux-64';
+
+/** The oldest date at which a Worker with the package starts, and that of this workerd. */
+export const workerDates = [
+  '2025-09-15',
+  findVersion(versionOfWorkerd).replace(/^1\.(\d{4})(\d\d)(\d\d)\..*$/, '$1-$2-$3'),
+] as const;
+
+/** Makes the host of a Worker, which is in this file, as Cloudflare runs it at a `compatibility_date`. */
+export function workerHost(file: string, date: string): Host {
+  const bundle = join(hostsFolder, 'node_modules/.workers', `${basename(file, '.ts')}-${date}.mjs`);
+  return {
+    name: 'Cloudflare Workers in workerd',
+    file,
+    versionOf: versionOfWorkerd,
+    startServers: startDatabase,
+    build: () => withTsx(join(here, 'build-worker.ts'), file, bundle, date),
+    command: (port) => [workerd(), 'serve', `${bundle}.capnp`, '--socket-addr', `http=127.0.0.1:${port}`],
+  };
+}
+
+/** Starts a PostgreSQL whose table is there, and refuses one id as a store that is down. */
+async function startDatabase() {
+  const server = await startPostgres();
+  const pool = server.pool();
+  await pgStore(pool).migrate();
+  await pool.query("ALTER TABLE transfer_callbacks ADD CHECK (id <> 'store-down')");
+  return { env: { DATABASE_URL: server.url }, stop: () => server.stop() };
+}
 
 const parsedBefore = 'the framework parses JSON first';
 const readBefore = 'the framework reads the body first, with its own limit, and accepts every type';

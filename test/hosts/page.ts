@@ -1,5 +1,5 @@
 import { cases, type Reply } from './cases.js';
-import type { Host } from './host.js';
+import type { Host } from './hosts.js';
 import { findVersion } from './programs.js';
 
 /** The page of which `npm run hosts` writes a part, from the root of the repository. */

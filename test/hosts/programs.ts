@@ -1,6 +1,10 @@
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { installPackages } from '../support/helpers/install.js';
 
 /** The folder of the examples, which has packages of its own. */
 export const hostsFolder = fileURLToPath(new URL('../../examples/hosts', import.meta.url));
@@ -15,8 +19,17 @@ export const findVersion = (path: string): string => lock.packages[path]?.versio
 export const withTsx = (...rest: string[]): string[] => [process.execPath, '--import', 'tsx', ...rest];
 
 /** Returns the path of a program that comes in a package for this platform. */
-export function findProgram(name: string, paths: Readonly<Record<string, string>>): string {
-  const path = paths[`${process.platform}-${process.arch}`];
-  if (path !== undefined && existsSync(join(hostsFolder, path))) return path;
-  throw new Error(`The packages of examples/hosts have no ${name} for ${process.platform} on ${process.arch}.`);
+export function findProgram(name: string): string {
+  const path = `node_modules/${name}`;
+  if (existsSync(join(hostsFolder, path))) return path;
+  throw new Error(`The packages of examples/hosts have no ${name}.`);
+}
+
+/** Installs the packages of examples/hosts, where they are not, and this package out of the tarball. */
+export async function installHosts(tarball: string): Promise<void> {
+  await installPackages(hostsFolder);
+  const own = join(hostsFolder, 'node_modules', 'transfer-callbacks');
+  await rm(own, { recursive: true, force: true });
+  await mkdir(own);
+  await promisify(execFile)('tar', ['-xzf', tarball, '-C', own, '--strip-components=1']);
 }

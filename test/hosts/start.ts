@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { hasEnded, kill, tied } from '../support/programs/child.js';
 import { freePort, isListening } from '../support/servers/port.js';
 import { cases, token, type Reply } from './cases.js';
-import type { Host } from './host.js';
+import type { Host } from './hosts.js';
 import { hostsFolder } from './programs.js';
 
 /** A host starts in seconds. On a busy machine it takes several times as long. */

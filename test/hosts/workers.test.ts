@@ -6,10 +6,10 @@ import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { post } from '../support/helpers/post.js';
 import { root } from '../docs/pages.js';
 import { token } from './cases.js';
-import { installHosts } from './install.js';
+import { installHosts } from './programs.js';
 import { pagePath } from './page.js';
 import { withHost } from './start.js';
-import { workerDates, workerHost } from './worker-host.js';
+import { workerDates, workerHost } from './hosts.js';
 
 /** Ends what hangs. The packages are downloaded at the first run. */
 const stepMs = 600_000;
