@@ -1,10 +1,10 @@
 import { createPool } from 'mysql2/promise';
 import { mysqlStore, pgStore } from 'transfer-callbacks';
 import { expect, onTestFinished, test } from 'vitest';
+import { createTables, mysqlTransaction } from '../support/helpers/transactions.js';
 import { forkApp } from '../support/programs/child.js';
 import { keepLedger } from '../support/programs/ledger.js';
 import { startMariaDb } from '../support/servers/mysql.js';
-import { createTables, mysqlTransaction } from '../support/helpers/mysql-transaction.js';
 import { contractTransaction, startPostgres } from '../support/servers/postgres.js';
 
 /**
@@ -12,10 +12,13 @@ import { contractTransaction, startPostgres } from '../support/servers/postgres.
  * minutes.
  */
 const count = Number(process.env.LEDGER_CALLBACKS ?? 1_500);
-const timeoutMs = 120_000 + 100 * count;
+const timeout = 120_000 + 100 * count;
+
+const forkOn = (url: string) => (port: number) => forkApp('ledger-app.ts', { url, port });
 
 test(
   'on pgStore the ledger has exactly one row for each transfer and each event of onOther, whatever their handlers do wrong',
+  { timeout },
   async () => {
     const server = await startPostgres();
     onTestFinished(() => server.stop());
@@ -23,21 +26,15 @@ test(
     const store = pgStore(pool);
     await store.migrate();
     const transaction = await contractTransaction(pool);
-    await keepLedger({
-      count,
-      fork: (port) => forkApp('ledger-app.ts', { url: server.url, port }),
-      restart: () => server.restart(),
-      store,
-      transaction,
-    });
+    await keepLedger({ count, fork: forkOn(server.url), restart: () => server.restart(), store, transaction });
     const open = await pool.query("SELECT FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'");
     expect(open.rowCount).toBe(0);
   },
-  timeoutMs,
 );
 
 test(
   'on mysqlStore the ledger has exactly one row for each transfer and each event of onOther, whatever their handlers do wrong',
+  { timeout },
   async () => {
     const server = await startMariaDb();
     const pool = createPool({ uri: server.url });
@@ -48,16 +45,10 @@ test(
     const store = mysqlStore(pool);
     await store.migrate();
     await createTables(pool);
-    await keepLedger({
-      count,
-      fork: (port) => forkApp('mysql-ledger-app.ts', { url: server.url, port }),
-      async restart() {
-        await server.kill();
-        await server.restart();
-      },
-      store,
-      transaction: mysqlTransaction(pool),
-    });
+    const restart = async (): Promise<void> => {
+      await server.kill();
+      await server.restart();
+    };
+    await keepLedger({ count, fork: forkOn(server.url), restart, store, transaction: mysqlTransaction(pool) });
   },
-  timeoutMs,
 );

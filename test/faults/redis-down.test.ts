@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   redisStore,
   transferCallbackListener,
@@ -6,26 +6,24 @@ import {
   type TransferCallbackOutcome,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { receiverOf } from '../core/support.js';
+import { later, receiverOf } from '../core/support.js';
+import { collectGarbage } from '../support/helpers/runtime.js';
 import { post } from '../support/helpers/post.js';
 import { serve } from '../support/servers/serve.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
-import { connectForTest } from '../support/servers/redis-for-file.js';
+import { connectNodeRedis, ioredisFamily } from '../support/servers/redis-clients.js';
+import type { RedisServer } from '../support/servers/redis.js';
+import { connectForTest, startRedisForTest } from '../support/servers/redis-for-file.js';
 
 const storeTimeoutMs = 400;
 
 let server: RedisServer;
-let closing: (() => unknown)[];
 beforeEach(async () => {
-  server = await startRedis({ persistent: true });
-  closing = [() => server.stop()];
-  return async () => {
-    for (const close of closing.reverse()) await close();
-  };
+  server = await startRedisForTest({ persistent: true });
 });
 
-const clientOf = (port = server.port) => connectForTest(port, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+const reconnecting = { retryStrategy: () => 50, maxRetriesPerRequest: null };
+const clientOf = (port = server.port) => connectForTest(port, reconnecting);
 
 /** A merchant on this Redis, over real HTTP. */
 async function merchant(onSuccess: ReceiverOptions['onSuccess'], client = clientOf(), deadlines = { storeTimeoutMs }) {
@@ -38,7 +36,8 @@ async function merchant(onSuccess: ReceiverOptions['onSuccess'], client = client
     onOutcome: (outcome) => outcomes.push(outcome),
   });
   const served = await serve(transferCallbackListener({ receiver }));
-  closing.push(served.close, () => receiver.close({ timeoutMs: 0 }));
+  onTestFinished(served.close);
+  onTestFinished(() => receiver.close({ timeoutMs: 0 }).then(() => undefined));
   await client.ping();
   return { url: served.url, outcomes };
 }
@@ -120,7 +119,7 @@ test.each([
   'a lost reply %s, which ioredis sends again, runs the handler once and reports no overlap',
   async (_which, value) => {
     const proxy = await startLossyProxy(server.port);
-    closing.push(() => proxy.close());
+    onTestFinished(() => proxy.close());
     const onSuccess = vi.fn();
     // Time enough to connect again on a busy machine.
     const deadlines = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
@@ -137,3 +136,91 @@ test.each([
     expect(onSuccess).toHaveBeenCalledTimes(1);
   },
 );
+
+test.each(Object.entries(ioredisFamily))(
+  'claims that %s sends after an outage, although they have timed out, do not block the fourth attempt',
+  async (_name, connect) => {
+    // BullMQ demands `maxRetriesPerRequest: null`: a command stays in the queue for as long as Redis is down.
+    const client = connect(server.port, { commandTimeout: 1_000, ...reconnecting });
+    client.on('error', () => undefined);
+    onTestFinished(() => {
+      client.disconnect();
+    });
+    const onSuccess = vi.fn();
+    const receiver = receiverOf({ store: redisStore(client), inFlightWaitMs: 500, onSuccess });
+    const callback = transferSucceeded();
+    await client.ping();
+
+    await server.kill();
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      expect(await receiver.receive(callback)).toMatchObject({
+        outcome: 'store_unavailable',
+        error: { message: 'Command timed out' },
+      });
+    }
+    await server.restart();
+    await vi.waitUntil(() => client.status === 'ready');
+
+    // The claims of the first three would stand for 15 s.
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+    expect(onSuccess).toHaveBeenCalledTimes(1);
+  },
+);
+
+test('a claim whose reply node-redis has lost does not block the next delivery', async () => {
+  const proxy = await startLossyProxy(server.port);
+  onTestFinished(() => proxy.close());
+  const { client, close } = await connectNodeRedis(proxy.port);
+  onTestFinished(close);
+  const onSuccess = vi.fn();
+  const receiver = receiverOf({ store: redisStore(client), inFlightWaitMs: 0, onSuccess });
+  const callback = transferSucceeded();
+
+  proxy.lose('reply', 'claimed ');
+  expect(await receiver.receive(callback)).toMatchObject({
+    outcome: 'store_unavailable',
+    error: { message: 'Socket closed unexpectedly' },
+  });
+  expect(proxy.lost()).toBe(1);
+
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  expect(onSuccess).toHaveBeenCalledTimes(1);
+});
+
+test('a success that is still to be recorded while Redis is down keeps no callback', async () => {
+  const [megabyte, deliveries] = [1_000_000, 40];
+  const readHeapBytes = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  /** A callback of a megabyte, in a string of its own. */
+  const makeLarge = (): unknown => {
+    const { event, data } = transferSucceeded();
+    return { event, data: { ...data, note: Buffer.alloc(megabyte, data.id).toString('latin1') } };
+  };
+  const client = clientOf();
+  const isDown = later();
+  const onSuccess = vi.fn(() => isDown.promise);
+  const rests: Promise<void>[] = [];
+  const waitUntil = (rest: Promise<void>) => void rests.push(rest);
+  const receiver = receiverOf({ store: redisStore(client), onSuccess });
+  await client.ping();
+  const before = readHeapBytes();
+  const outcomes = Promise.all(Array.from({ length: deliveries }, () => receiver.receive(makeLarge(), { waitUntil })));
+  await vi.waitUntil(() => onSuccess.mock.calls.length === deliveries);
+  expect(readHeapBytes() - before).toBeGreaterThan((deliveries / 2) * megabyte);
+  // A mock keeps what it was called with.
+  onSuccess.mockClear();
+  await server.kill();
+  isDown.resolve();
+  for (const outcome of await outcomes)
+    expect(outcome).toMatchObject({ outcome: 'processed', error: expect.anything() as unknown });
+  // What has just resolved is released a few turns later.
+  await vi.waitFor(() => {
+    expect(readHeapBytes() - before).toBeLessThan((deliveries / 4) * megabyte);
+  });
+  // They are still to be recorded, and are when Redis is back.
+  await server.restart();
+  await Promise.all(rests);
+  expect(await receiver.close()).toMatchObject({ unfinished: 0 });
+});

@@ -1,12 +1,12 @@
-/** A merchant's app as a separate process, whose handlers book each callback through pg. See ledger.test.ts. */
+/** A merchant's app as a separate process, whose handlers book each callback through pg or mysql2. See ledger.test.ts. */
+import { createPool } from 'mysql2/promise';
 import { Pool, type PoolClient } from 'pg';
-import { pgStore } from 'transfer-callbacks';
-import { pgTransaction } from '../helpers/pg-transaction.js';
+import { mysqlStore, pgStore } from 'transfer-callbacks';
+import { mysqlTransaction, pgTransaction } from '../helpers/transactions.js';
 import { readAppOptions } from './app.js';
 import { ignore, serveLedger, type Steps } from './ledger-handlers.js';
 
 const { url, port } = readAppOptions() as { url: string; port: number };
-const pool = new Pool({ connectionString: url, max: 16 });
 
 const own: readonly Steps<PoolClient>[] = [
   async (tx, book) => {
@@ -30,4 +30,10 @@ const own: readonly Steps<PoolClient>[] = [
   },
 ];
 
-await serveLedger({ store: pgStore(pool), transaction: pgTransaction(pool), port, own });
+if (url.startsWith('mysql')) {
+  const pool = createPool({ uri: url, connectionLimit: 16 });
+  await serveLedger({ store: mysqlStore(pool), transaction: mysqlTransaction(pool), port, undoesLaterWrites: true });
+} else {
+  const pool = new Pool({ connectionString: url, max: 16 });
+  await serveLedger({ store: pgStore(pool), transaction: pgTransaction(pool), port, own });
+}

@@ -13,18 +13,27 @@ import {
   type TransferCallback,
   type TransferCallbackOutcome,
 } from 'transfer-callbacks';
-import { failuresIn, type SoakSize } from './soak-load.js';
 import { readAppOptions } from './app.js';
-import { collectGarbage } from '../helpers/collect-garbage.js';
+import { collectGarbage } from '../helpers/runtime.js';
+
+/** What a leak of the app of the soak would make grow. */
+export interface SoakSize {
+  /** Heap in use after garbage collection. */
+  readonly heapBytes: number;
+  readonly sockets: number;
+  readonly timers: number;
+  /** Listeners on the process, the server and the Redis client. */
+  readonly listeners: number;
+}
 
 const { redisUrl } = readAppOptions() as { redisUrl: string };
 const redis = new Redis(redisUrl);
 let recording = 0;
 
-/** Fails as often as the callback asks for, then succeeds. */
+/** Fails as often as the external id asks for after `-fails-`, then succeeds. */
 async function handle({ data }: TransferCallback): Promise<void> {
   const run = await redis.hincrby('runs', data.id, 1);
-  if (run <= failuresIn(data.externalId)) throw new Error('The handler was told to fail.');
+  if (run <= Number(data.externalId.split('-fails-')[1])) throw new Error('The handler was told to fail.');
 }
 
 async function recordOutcome(event: TransferCallbackOutcome): Promise<void> {
