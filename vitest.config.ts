@@ -45,7 +45,6 @@ export const longTests = {
     'test/testing/store-contract*.test.ts',
   ],
   inOwnProcess: [
-    'test/no-*.test.ts',
     'test/cli/{config,inspect*,reconcile*,usage}.test.ts',
     'sandbox/test/cli/{trigger,usage}.test.ts',
     'sandbox/test/console/**/*.test.ts',
@@ -57,7 +56,7 @@ export const longTests = {
 };
 
 /**
- * What installs packages by the gigabyte, starts dozens of processes, unpacks programs again, or plays every case of `check`: once
+ * What installs packages by the gigabyte, starts dozens of processes, or plays every case of `check`: once
  * a week, and before a release. No promise rests on it, either.
  */
 export const weeklyTests = [
@@ -67,7 +66,6 @@ export const weeklyTests = [
   'test/examples/{dynamodb-store,mongo-store}.test.ts',
   'test/faults/soak.test.ts',
   'test/package/{express-projects,release}.test.ts',
-  'test/{programs,servers}.test.ts',
   'test/schedules/long-searches.test.ts',
 ];
 

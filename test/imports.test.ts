@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { ESLint } from 'eslint';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
+import { quickTests } from '../vitest.config.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const rules = ['@typescript-eslint/no-restricted-imports', 'no-restricted-syntax'];
@@ -120,6 +121,12 @@ test.each([
     expect(await isReported(`src/${folder}/planted.ts`, code), folder).toBe(true);
   }
   expect(await isReported('src/cli/planted.ts', code)).toBe(false);
+});
+
+test('the files of test:quick start no Redis, no PostgreSQL and no browser', () => {
+  const servers = /support\/(?:servers\/(?!http-servers|serve\b)|helpers\/browser)/;
+  const files = quickTests.flatMap((path) => (path.endsWith('.ts') ? [join(root, path)] : listSources(path)));
+  expect(files.filter((path) => servers.test(readFileSync(path, 'utf8')))).toEqual([]);
 });
 
 test('no files import each other in a circle', () => {

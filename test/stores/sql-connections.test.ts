@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { blockEventLoop } from '../support/helpers/block.js';
+import { blockEventLoop } from '../support/helpers/runtime.js';
 import { forkApp, hasEnded, kill } from '../support/programs/child.js';
 import type { Failure, FailingAppReport } from '../support/programs/failing-app.js';
 import type { PostgresAppOptions } from '../support/programs/postgres-app.js';
@@ -290,6 +290,9 @@ describe('connections', () => {
         });
       }
       expect(failures).toEqual([]);
+      // By session each client would have a connection of its own.
+      const readPid = async (pool: Pool) => (await pool.query('SELECT pg_backend_pid()')).rows as unknown[];
+      expect(await readPid(one)).toEqual(await readPid(other));
     } finally {
       await Promise.all([one.end(), other.end()]);
       await bouncer.stop();
