@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { memoryStore, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from './support.js';
-import { collectGarbage } from '../support/helpers/collect-garbage.js';
+import { collectGarbage } from '../support/helpers/runtime.js';
 
 const memory = memoryStore();
 const requests = new AsyncLocalStorage<string>();

@@ -2,7 +2,7 @@ import { memoryStore, type ClaimRequest } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test } from 'vitest';
-import { collectGarbage } from '../support/helpers/collect-garbage.js';
+import { collectGarbage } from '../support/helpers/runtime.js';
 import { serve } from './service-support.js';
 
 // What a process keeps by a name or an id that a sender has chosen, after the delivery.

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf, storeWith } from '../core/support.js';
-import { blockEventLoop } from '../support/helpers/block.js';
+import { blockEventLoop } from '../support/helpers/runtime.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
 
 const own = startRedisForFile();

@@ -5,7 +5,7 @@ import { urlToken, type TransferCallbackOptions } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers, nodeServers, type NodeServer } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
 import { json, start, startRecording } from './support.js';
 

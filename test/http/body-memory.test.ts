@@ -4,7 +4,7 @@ import { httpServers } from '../support/servers/http-servers.js';
 import { head } from '../support/helpers/sockets.js';
 import { json, startRecording } from './support.js';
 import { listen } from '../support/helpers/listen.js';
-import { collectGarbage } from '../support/helpers/collect-garbage.js';
+import { collectGarbage } from '../support/helpers/runtime.js';
 
 function usedBytes(): number {
   collectGarbage();

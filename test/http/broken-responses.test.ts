@@ -3,7 +3,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, type Middleware } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
 import { head, overSocket } from '../support/helpers/sockets.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { later } from '../core/support.js';
 import { start, startRecording } from './support.js';
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { closeOnSignal, transferCallbackReceiver } from 'transfer-callbacks';
 import { expect, test } from 'vitest';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 
 // What it does is tried in processes of their own: test/faults/closing.test.ts, test/faults/processes.test.ts and
 // test/examples/redis.test.ts.

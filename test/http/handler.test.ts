@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { ipAllowList, transferCallbackHandler, urlToken } from 'transfer-callbacks/web';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { errorBody } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { json } from './support.js';
 import type { WebRequest } from '../../src/http/handler.js';
 

@@ -11,7 +11,7 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { errorBody } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 
 /** Serves the listener over HTTP/2 without TLS, and connects to it. */
 async function start(options: TransferCallbackOptions) {

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, plainServer } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
 import { start, startRecording } from './support.js';
 

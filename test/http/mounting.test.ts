@@ -6,7 +6,7 @@ import { expressServers } from '../support/servers/http-servers.js';
 import { containing } from '../support/helpers/containing.js';
 import { post, type Sent } from '../support/helpers/post.js';
 import { serve } from '../support/servers/serve.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 
 describe.each(expressServers)('in a separate app on $name', ({ framework, router }) => {
   const secret = 'a-secret-of-the-first-tenant';

@@ -14,7 +14,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/helpers/containing.js';
 import { httpServers } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { otherService } from '../core/support.js';
 import { startRecording } from './support.js';
 

@@ -6,7 +6,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, roads, type HttpServer } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
 import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { json, unauthorized, verifiers } from './support.js';
 
 const secret = 'a-secret-long-enough';

@@ -12,7 +12,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
 import { httpServers, nodeServers, webServer, type HttpServer } from '../support/servers/http-servers.js';
 import { errorBody, type PostResponse } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { later } from '../core/support.js';
 import { deliver, keptOpen, ownHeaders, start, startRecording } from './support.js';
 

@@ -16,7 +16,7 @@ import {
 import { defineService, type ServiceOptions } from 'transfer-callbacks/client';
 import { containing } from '../support/helpers/containing.js';
 import { errorBody, post, type PostResponse } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { httpServers, roads, type HttpServer } from '../support/servers/http-servers.js';
 import { start, unauthorized } from './support.js';
 

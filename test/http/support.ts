@@ -17,7 +17,7 @@ import {
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { Started } from '../support/servers/http-servers.js';
 import { errorBody, post, type PostResponse, type Sent } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { keyPairs, toPem } from './verifiers/keys.js';
 
 /** Starts `server` for the running test. */

@@ -8,7 +8,7 @@ import { readBody } from '../../src/http/body.js';
 import { containing } from '../support/helpers/containing.js';
 import { nodeServers, type Middleware } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 import { later } from '../core/support.js';
 import { json, manyScripts, start, startRecording } from './support.js';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pause, setBackgroundTimer, setDeadline, waitForSockets } from '../../src/lib/deadline.js';
-import { blockEventLoop } from '../support/helpers/block.js';
+import { blockEventLoop } from '../support/helpers/runtime.js';
 import { fakeClock, noteTimers } from '../core/support.js';
 
 describe('on a clock that is moved by hand', () => {

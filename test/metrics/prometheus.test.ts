@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { outcomes } from '../../src/core/outcomes.js';
 import { later, otherService, receiverOf, storeWith } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/recording-options.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { serve } from '../support/servers/serve.js';
 import { deliveries, registerMetrics, type Series } from './support.js';
 

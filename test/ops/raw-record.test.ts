@@ -6,7 +6,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
-import { findCli } from '../support/servers/redis-programs.js';
+import { findCli } from '../support/servers/redis.js';
 import { connectForTest, startRedisForTest } from '../support/servers/redis-for-file.js';
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');

@@ -4,8 +4,8 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { post } from '../support/helpers/post.js';
 import { startPostgres } from '../support/servers/postgres.js';
-import { findPsql } from '../support/servers/psql.js';
-import { findCli } from '../support/servers/redis-programs.js';
+import { findPsql } from '../support/servers/postgres-programs.js';
+import { findCli } from '../support/servers/redis.js';
 import {
   findApp,
   findCheck,

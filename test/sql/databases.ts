@@ -3,8 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import SqliteFile from 'better-sqlite3';
 import { createConnection } from 'mysql2/promise';
 import { removeTemporary } from '../support/programs/child.js';
-import { findMariaDb, findNewMariaDb } from '../support/servers/mysql-programs.js';
-import { startMariaDb, startMySql, type MySqlServer } from '../support/servers/mysql.js';
+import { findMariaDb, findNewMariaDb, type MySqlServer, startMariaDb, startMySql } from '../support/servers/mysql.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { makeFolder, type Server } from '../support/servers/server.js';
 

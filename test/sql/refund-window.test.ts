@@ -1,8 +1,7 @@
 import { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { beforeAll, onTestFinished, test } from 'vitest';
-import { isolations, windowCases } from '../support/helpers/refund-window-cases.js';
-import { makeGate } from '../support/helpers/refund-window.js';
+import { isolations, makeGate, windowCases } from '../support/helpers/refund-window.js';
 import { databases } from './databases.js';
 import { describeDatabases } from './describe-databases.js';
 import { librariesOn } from './libraries.js';

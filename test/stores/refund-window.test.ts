@@ -2,10 +2,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { pgStore, sqlStore, type CallbackStore } from 'transfer-callbacks';
 import { beforeAll, expect, test } from 'vitest';
-import { gated, makeGate } from '../support/helpers/refund-window.js';
-import { isolations, patient, windowCases } from '../support/helpers/refund-window-cases.js';
+import { gated, isolations, makeGate, patient, windowCases } from '../support/helpers/refund-window.js';
 import { announced, reversingReceiver } from '../support/helpers/reversing.js';
-import { inPgTransaction } from '../support/helpers/pg-transaction.js';
+import { inPgTransaction } from '../support/helpers/transactions.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 
 let server: PostgresServer;

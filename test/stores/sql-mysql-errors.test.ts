@@ -3,7 +3,7 @@ import { createConnection, type Pool, type PoolConnection } from 'mysql2/promise
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { beginWith, select, startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
-import { inTransaction } from '../support/helpers/mysql-transaction.js';
+import { inTransaction } from '../support/helpers/transactions.js';
 import { claimFree, requestOf } from './support.js';
 
 const database = startClaimDatabaseForFile();

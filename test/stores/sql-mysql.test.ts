@@ -6,7 +6,7 @@ import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
-import { inTransaction } from '../support/helpers/mysql-transaction.js';
+import { inTransaction } from '../support/helpers/transactions.js';
 import { claimFree, requestOf } from './support.js';
 
 const database = startClaimDatabaseForFile();

@@ -4,7 +4,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
 import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
 import { book, receiverOn } from '../support/servers/postgres.js';
-import { inPgTransaction } from '../support/helpers/pg-transaction.js';
+import { inPgTransaction } from '../support/helpers/transactions.js';
 import { claimFree, requestOf } from './support.js';
 
 const ledger = startLedgerForFile({ max: 20 });

@@ -5,7 +5,7 @@ import { sqlStore, type SqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { receiverOf } from '../core/support.js';
-import { pgTransaction } from '../support/helpers/pg-transaction.js';
+import { pgTransaction } from '../support/helpers/transactions.js';
 import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
 import { poolBehindProxy } from '../support/servers/postgres.js';
 import { claimFree, request } from './support.js';

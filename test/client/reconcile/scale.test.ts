@@ -3,7 +3,7 @@ import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/cli
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later } from '../../core/support.js';
 import { serviceOf, serving } from '../support.js';
-import { collectGarbage } from '../../support/helpers/collect-garbage.js';
+import { collectGarbage } from '../../support/helpers/runtime.js';
 
 const { data } = transferSucceeded();
 /** A transfer that is not final takes no receiver and no store: what remains is the run. */

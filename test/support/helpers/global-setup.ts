@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
-import { findMariaDb, findMySql, findNewMariaDb } from '../servers/mysql-programs.js';
+import { findMariaDb, findMySql, findNewMariaDb } from '../servers/mysql.js';
 import { findPacked, pack } from './pack.js';
 import { findPgBouncer } from '../servers/pgbouncer.js';
-import { findPsql } from '../servers/psql.js';
-import { findBinary } from '../servers/redis-programs.js';
+import { findPsql } from '../servers/postgres-programs.js';
+import { findBinary } from '../servers/redis.js';
 import { removeAbandonedFolders } from '../servers/server.js';
-import { installSqlPackages } from '../servers/sql-packages.js';
+import { installSqlPackages } from './install.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -41,7 +41,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   if (need('redis')) await demand(findBinary);
   if (need('mysql') || needSql) await demand(findMariaDb);
   if (need('pgbouncer')) await demand(findPgBouncer);
-  if (need('psql')) await demand(findPsql);
+  if (need('postgres-programs')) await demand(findPsql);
   if (needSql) await demand(findNewMariaDb, findMySql, installSqlPackages);
   await removeAbandonedFolders();
   if (paths.some((path) => path.includes('/test/console/'))) await unpackBrowser();

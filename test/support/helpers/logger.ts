@@ -1,4 +1,4 @@
-import type { Logger } from 'transfer-callbacks';
+import { memoryStore, type Logger, type TransferCallback } from 'transfer-callbacks';
 
 export interface LogLine {
   readonly level: 'warn' | 'error';
@@ -19,4 +19,15 @@ export function recordingLogger(): RecordingLogger {
       lines.push({ level, message, details: { ...details } });
     };
   return { lines, warn: record('warn'), error: record('error') };
+}
+
+/** Options with a memory store, and with handlers and a logger that record what they get in `handled` and `logged`. */
+export function recordingOptions() {
+  const handled: TransferCallback[] = [];
+  const record = (callback: TransferCallback): void => {
+    handled.push(callback);
+  };
+  const logger = recordingLogger();
+  const options = { store: memoryStore(), onSuccess: record, onFailed: record, logger };
+  return { handled, logged: logger.lines, options };
 }

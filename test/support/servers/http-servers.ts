@@ -8,8 +8,7 @@ import {
   transferCallbackRouter,
   type TransferCallbackOptions,
 } from 'transfer-callbacks';
-import { serve, type Served } from './serve.js';
-import { serveWeb } from './serve-web.js';
+import { serve, type Served, serveWeb } from './serve.js';
 
 /** A middleware as Express 4, Express 5 and Connect take it. */
 export type Middleware = (

@@ -4,7 +4,7 @@ import type { StoreTransaction } from 'transfer-callbacks/testing';
 import { beforeAll, expect, onTestFinished } from 'vitest';
 import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { startMariaDb } from './mysql.js';
-import { createTables, mysqlTransaction } from '../helpers/mysql-transaction.js';
+import { createTables, mysqlTransaction } from '../helpers/transactions.js';
 
 /** A MariaDB with the tables of the store and of its handlers, for the tests of one file. */
 export interface ClaimDatabase {

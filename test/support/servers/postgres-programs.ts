@@ -3,6 +3,7 @@ import { readFile, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { findNeeded, installOnly } from './programs.js';
 import { unprivileged } from './server.js';
 
 const run = promisify(execFile);
@@ -62,3 +63,20 @@ async function createLinks(programs: string): Promise<void> {
     }
   }
 }
+
+/** The packages of PostgreSQL for the tests have servers only. */
+export const findPsql = () =>
+  findNeeded({
+    what: 'a psql on the PATH',
+    howToGetIt:
+      '`apt install postgresql-client` on Debian and Ubuntu, `brew install libpq` on macOS, `apk add postgresql-client` on Alpine.',
+    names: ['psql'],
+    debian: {
+      name: 'psql',
+      path: 'usr/lib/postgresql/18/bin/psql',
+      download: [...installOnly, 'postgresql-client-18'],
+      without: ['debconf', 'openssl', 'openssl-provider-legacy', 'perl', 'postgresql-client-common', 'sensible-utils'],
+      release: 'sid',
+      megabytes: 20,
+    },
+  });

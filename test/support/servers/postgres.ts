@@ -10,7 +10,7 @@ import {
   type TransferCallback,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
-import { pgTransaction } from '../helpers/pg-transaction.js';
+import { pgTransaction } from '../helpers/transactions.js';
 import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { findPrograms, prepare, type PostgresMajor } from './postgres-programs.js';
 import { makeFolder, startServer, unprivileged, type Server } from './server.js';
@@ -26,12 +26,9 @@ export interface PostgresServer extends Server {
   pool(config?: PoolConfig): Pool;
 }
 
-/** Starts a PostgreSQL of these programs, on a free port of the loopback. */
-export async function startPostgres(
-  major: PostgresMajor = 18,
-  programs: string = findPrograms(major),
-): Promise<PostgresServer> {
-  const server = await launch(programs);
+/** Starts a PostgreSQL on a free port of the loopback. */
+export async function startPostgres(major: PostgresMajor = 18): Promise<PostgresServer> {
+  const server = await launch(findPrograms(major));
   const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
   const pools: Pool[] = [];
   const clients = new Set<PoolClient>();

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { WebRequest } from '../../../src/http/handler.js';
 
 export interface Served {
   readonly url: string;
@@ -21,4 +22,65 @@ export async function serve(listenerOrApp: RequestListener): Promise<Served> {
       await closed;
     },
   };
+}
+
+/** A function as hosts of the Fetch API call it. */
+export type FetchHandler = (request: WebRequest) => Promise<Response>;
+
+/** Serves a handler for web requests on a free port of the loopback, as a host of the Fetch API does. */
+export function serveWeb(handle: FetchHandler): Promise<Served> {
+  return serve((incoming, outgoing) => {
+    void handle(toWebRequest(incoming)).then((response) => send(response, outgoing));
+  });
+}
+
+function toWebRequest(incoming: IncomingMessage): WebRequest {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(incoming.headersDistinct)) {
+    for (const each of value ?? []) headers.append(name, each);
+  }
+  const { method = 'GET', url = '/' } = incoming;
+  const body = method === 'GET' || method === 'HEAD' ? null : toWebStream(incoming);
+  const init: RequestInit & { duplex: 'half' } = { method, headers, body, duplex: 'half' };
+  const request = new Request(new URL(url, `http://${incoming.headers.host ?? 'localhost'}`), init);
+  return Object.assign(request, { ip: incoming.socket.remoteAddress });
+}
+
+/** Cancelling it drops the rest of the body: `Readable.toWeb` would end the connection, and the response with it. */
+function toWebStream(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  let isWanted = true;
+  return new ReadableStream(
+    {
+      start(controller) {
+        incoming.on('data', (chunk: Buffer) => {
+          if (!isWanted) return;
+          incoming.pause();
+          controller.enqueue(new Uint8Array(chunk));
+        });
+        incoming.once('end', () => {
+          if (isWanted) controller.close();
+          isWanted = false;
+        });
+        incoming.once('close', () => {
+          if (isWanted) controller.error(new Error('The client has disconnected.'));
+          isWanted = false;
+        });
+        incoming.on('error', () => undefined);
+        incoming.pause();
+      },
+      pull() {
+        incoming.resume();
+      },
+      cancel() {
+        isWanted = false;
+        incoming.resume();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+  const body = Buffer.from(await response.arrayBuffer());
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers)).end(body);
 }
