@@ -7,7 +7,7 @@ export { transferCallbackReceiver, type TransferCallbackReceiver } from './core/
 export type { HandlerContext, ReceiverOptions } from './core/options.js';
 export type { Logger } from './lib/logger.js';
 export type { TransferCallbackOutcome } from './core/outcomes.js';
-export { transferCallbackSchema } from './core/callback-schema.js';
+export { transferCallbackSchema } from './core/documented.js';
 export type {
   CallbackShape,
   EventShape,

@@ -1,18 +1,14 @@
 import { requireFunction } from '../lib/checks.js';
 import { setBackgroundTimer, setTurn } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
-import type { ClaimParts } from './claim/rules.js';
+import type { ClaimParts } from './claim/call-store.js';
 
 /** What a handler wants to be called once its success is recorded. */
 export class AfterCommit {
   readonly #functions: (() => unknown)[] = [];
   #isOpen = true;
-  #ended: Promise<void> | undefined;
-
   /** Resolves when the functions have ended. `undefined` unless they were started. */
-  get ended(): Promise<void> | undefined {
-    return this.#ended;
-  }
+  ended: Promise<void> | undefined;
 
   /** Adds a function. Throws INVALID_ARGUMENT if it is none, or if the handler has finished. */
   add(call: () => unknown): void {
@@ -35,10 +31,7 @@ export class AfterCommit {
    * Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged, and also
    * that one has not ended after `handlerTimeoutMs`.
    */
-  start(
-    logFields: { readonly delivery: string; readonly id: string },
-    { options, inFlight }: ClaimParts<unknown>,
-  ): void {
+  start(logFields: { readonly delivery: string; readonly id: string }, { options, inFlight }: ClaimParts): void {
     if (this.#functions.length === 0) return;
     const { logger, handlerTimeoutMs } = options;
     const running = { id: logFields.id };
@@ -56,7 +49,7 @@ export class AfterCommit {
         clearTimeout(late);
       }
     };
-    this.#ended = new Promise((resolve) => {
+    this.ended = new Promise((resolve) => {
       setTurn(() => {
         void Promise.all(this.#functions.map(callAndLog)).then(() => {
           inFlight.remove(running);

@@ -1,7 +1,12 @@
 import { TransferCallbackError, toReason } from '../lib/errors.js';
-import { callClaim, callStore, releaseUnheld, type TimedRequest } from './claim/call-store.js';
-import { claimCallback } from './claim/claim-callback.js';
-import type { ClaimParts } from './claim/rules.js';
+import {
+  callClaim,
+  callStore,
+  releaseUnheld,
+  claimCallback,
+  type TimedRequest,
+  type ClaimParts,
+} from './claim/call-store.js';
 import { requireRecord } from './records.js';
 import type { Claim, ClaimReply, StoreRecord } from './store.js';
 import { leastRetentionMs } from './times.js';
@@ -12,7 +17,7 @@ export type StoreProbe =
   { ok: true; storeMs: number; error?: undefined } | { ok: false; error: unknown };
 
 /** Tries all that the store does for a callback, and lets the store check itself. Never rejects. */
-export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<StoreProbe> {
+export async function checkStore(token: string, parts: ClaimParts): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
     await callStore(parts.options.storeTimeoutMs, () => tryStore(token, parts));
@@ -25,7 +30,7 @@ export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Prom
 /** It is JSON as the fingerprint of a callback, because a plugin of the app might parse it. */
 const fingerprint = '["SUCCESS",1,"XAF","check"]';
 
-async function tryStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<void> {
+async function tryStore(token: string, parts: ClaimParts): Promise<void> {
   const { store, leaseMs, storeTimeoutMs, logger, onReversed } = parts.options;
   const times = { leaseMs, retentionMs: leastRetentionMs, timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint, ...times, ...(onReversed !== undefined && { record: 'both' as const }) };
@@ -42,8 +47,8 @@ async function tryStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<void>
 }
 
 /** Claims and releases the key, then claims and settles it, and claims it once more. */
-async function tryClaims<Tx>(key: string, request: TimedRequest, { options, rules }: ClaimParts<Tx>): Promise<void> {
-  let held: Claim<Tx> | undefined;
+async function tryClaims(key: string, request: TimedRequest, { options, rules }: ClaimParts): Promise<void> {
+  let held: Claim<unknown> | undefined;
   const claim = async (of: TimedRequest, what: string, state: 'claimed' | 'handled'): Promise<void> => {
     const reply = await claimCallback(options.store, { key, id: key }, of, rules);
     if (reply.state === 'claimed') held = reply.claim;

@@ -1,7 +1,7 @@
 import { describeGiven } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { describeIssues } from '../lib/standard-schema.js';
-import type { CallbackShape, OtherEvent } from './callback.js';
+import type { CallbackShape } from './callback.js';
 import type { Delivery } from './delivery.js';
 import {
   hasFactsOf,
@@ -12,11 +12,12 @@ import {
   parseFingerprint,
   toFingerprint,
 } from './facts.js';
-import { isClosing, type InFlight } from './in-flight.js';
-import type { Confirm, ResolvedOptions } from './options.js';
+import type { ReceiverParts } from './handle.js';
+import { isClosing } from './in-flight.js';
+import type { Confirm } from './options.js';
 import type { Ending } from './outcomes.js';
-import type { CallbackFields, PayoutService } from './payout-service.js';
-import { traceConfirm } from './trace.js';
+import type { CallbackFields, PayoutService, Reading } from './payout-service.js';
+import { confirmChannel, traceConfirm } from './trace.js';
 import { validateCallback } from './validate.js';
 
 /**
@@ -24,24 +25,23 @@ import { validateCallback } from './validate.js';
  * ends otherwise: `closing` if the receiver closes, and `unconfirmed` if `confirm` throws or is late, or if the id,
  * event or facts differ. Never rejects.
  */
-export async function confirmCallback<C extends CallbackShape, Tx>(
-  delivery: Delivery<C>,
-  confirm: Confirm<C>,
-  {
-    confirmTimeoutMs,
-    service,
-    onReversed,
-  }: Pick<ResolvedOptions<C, Tx>, 'confirmTimeoutMs' | 'service' | 'onReversed'>,
-  inFlight: InFlight,
+export async function confirmCallback(
+  delivery: Delivery,
+  confirm: Confirm<CallbackShape>,
+  { options, inFlight }: ReceiverParts,
 ): Promise<Ending | undefined> {
-  const { callback, id, name, source } = delivery;
+  const { confirmTimeoutMs, service, onReversed } = options;
+  const { id, name, source } = delivery;
+  const callback = delivery.callback as CallbackShape;
   const lateError = () =>
     new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not finish within ${confirmTimeoutMs} ms.`);
   try {
-    const confirmed = await inFlight.call(id, confirmTimeoutMs, lateError, (signal) =>
-      traceConfirm(delivery, () => confirm(callback, { delivery: name, source, signal })),
-    );
-    const read = confirmed === true ? readGiven(delivery) : readReturned(confirmed, callback, service);
+    const confirmed = await inFlight.call(id, confirmTimeoutMs, lateError, (signal) => {
+      const call = (): unknown => confirm(callback, { delivery: name, source, signal });
+      return confirmChannel.start.hasSubscribers ? traceConfirm(delivery, call) : call();
+    });
+    const read =
+      confirmed === true ? readGiven(callback, delivery.fingerprint) : readReturned(confirmed, callback, service);
     takeConfirmed(delivery, read, onReversed !== undefined);
     return undefined;
   } catch (error) {
@@ -49,13 +49,10 @@ export async function confirmCallback<C extends CallbackShape, Tx>(
   }
 }
 
-interface Confirmed<C extends CallbackShape> {
-  readonly callback: C;
-  readonly fields: CallbackFields;
-}
+type Confirmed = Pick<Extract<Reading, { kind: 'callback' }>, 'callback' | 'fields'>;
 
 /** Reads the callback again, which `confirm` may have changed in place. What a schema has left out is as before. */
-function readGiven<C extends CallbackShape>({ callback, fingerprint }: Delivery<C>): Confirmed<C> {
+function readGiven(callback: CallbackShape, fingerprint: string): Confirmed {
   const { event, data } = callback;
   const sent = parseFingerprint(fingerprint);
   const { id, externalId, status, amount = sent?.amount, currency = sent?.currency } = data;
@@ -64,11 +61,7 @@ function readGiven<C extends CallbackShape>({ callback, fingerprint }: Delivery<
 }
 
 /** Reads what the service sends for the transfer. Throws UNCONFIRMED. */
-function readReturned<C extends CallbackShape>(
-  returned: unknown,
-  { data }: C,
-  service: PayoutService<C | OtherEvent>,
-): Confirmed<C> {
+function readReturned(returned: unknown, { data }: CallbackShape, service: PayoutService): Confirmed {
   // A schema would read it twice: a fee that it converts would be converted again.
   const isOwn = (returned as Partial<CallbackShape> | null | undefined)?.data === data;
   if (isOwn || typeof returned !== 'object' || returned === null) {
@@ -78,9 +71,7 @@ function readReturned<C extends CallbackShape>(
     );
   }
   const reading = validateCallback(returned, service, true);
-  if (reading.kind === 'callback' && reading.fields.event !== 'other') {
-    return { callback: reading.callback as C, fields: reading.fields };
-  }
+  if (reading.kind === 'callback' && reading.fields.event !== 'other') return reading;
   const issues = reading.kind === 'invalid' ? reading.issues : [{ path: [], message: 'It is not final' }];
   throw unconfirmed(`The transfer that was read is no callback: ${describeIssues(issues)}.`);
 }
@@ -90,11 +81,7 @@ function readReturned<C extends CallbackShape>(
  * delivery then gets. If the service has reversed the transfer since, the delivery becomes the reversal, because the
  * handler of its success or failure must not run. Throws UNCONFIRMED otherwise.
  */
-function takeConfirmed<C extends CallbackShape>(
-  delivery: Delivery<C>,
-  { callback, fields }: Confirmed<C>,
-  takesReversals: boolean,
-): void {
+function takeConfirmed(delivery: Delivery, { callback, fields }: Confirmed, takesReversals: boolean): void {
   const { id, event, fingerprint } = delivery;
   if (fields.id === id) {
     if (fields.event === event && haveSameFacts(toFingerprint(fields), fingerprint)) {
@@ -106,7 +93,7 @@ function takeConfirmed<C extends CallbackShape>(
     const isWhole = fields.event === event && isRefund(fields) && hasFactsOf(fields, received);
     const isReversal = takesReversals && fields.event === 'transfer.reversed' && fields.status === 'REVERSED';
     if (isWhole || (isReversal && haveSameMoney(fields, received))) {
-      delivery.becomeRefund(callback, fields);
+      delivery.take(callback, fields);
       return;
     }
   }
@@ -121,7 +108,7 @@ function unconfirmed(message: string): TransferCallbackError {
 }
 
 /** Names the fields of a callback that differ from what was read. Their values may be personal. */
-function findDifferences({ id, event, fingerprint }: Delivery<CallbackShape>, fields: CallbackFields): string[] {
+function findDifferences({ id, event, fingerprint }: Delivery, fields: CallbackFields): string[] {
   const facts = parseFingerprint(fingerprint);
   return [
     ...(fields.id === id ? [] : ['id']),

@@ -23,54 +23,50 @@ export interface Arrival {
   readonly waitUntil?: WaitUntil | undefined;
 }
 
-/** Returns the fields of every outcome. The duration ends with this call. */
-export function toCommonFields({
-  name,
-  source,
-  startedAt,
-}: Arrival): Pick<TransferCallbackOutcome, 'delivery' | 'source' | 'durationMs'> {
-  return { delivery: name, source, durationMs: performance.now() - startedAt };
-}
-
 /**
  * A delivery of a valid callback. The facts are read before `confirm` and the handler run, because both may change the
  * callback in place.
  */
-export class Delivery<C extends EventShape = EventShape> {
+export class Delivery {
   readonly name: string;
   readonly source: string;
   readonly startedAt: number;
   readonly waitUntil: WaitUntil | undefined;
   /** `confirm` may replace it by one with the same facts, or by the reversal of its transfer. */
-  callback: C;
+  callback!: EventShape;
   /** Names the callback in log lines and outcomes. */
   readonly id: string;
   /** Names it in the store. */
   readonly key: string;
   readonly externalId: string | undefined;
-  event: EventShape['event'];
+  event!: EventShape['event'];
   /** Set for an event of `onOther`. */
   readonly type: string | undefined;
   status: FinalStatus | undefined;
   timestamp: string | undefined;
-  fingerprint: string;
+  fingerprint!: string;
   #waitsSince: number | undefined;
   #waitEndedAt: number | undefined;
 
-  constructor({ name, source, startedAt, waitUntil }: Arrival, callback: C, fields: CallbackFields) {
-    const { event, type, id, externalId, status, timestamp } = fields;
+  constructor({ name, source, startedAt, waitUntil }: Arrival, callback: EventShape, fields: CallbackFields) {
+    const { event, type, id, externalId } = fields;
     this.name = name;
     this.source = source;
     this.startedAt = startedAt;
     this.waitUntil = waitUntil;
-    this.callback = callback;
     this.id = id;
     this.key = event === 'other' ? id : toTransferKey(id);
     this.externalId = externalId;
-    this.event = event;
     this.type = type;
-    this.status = event === 'other' ? undefined : (status as Delivery['status']);
-    this.timestamp = timestamp && toPrintable(timestamp);
+    this.take(callback, fields);
+  }
+
+  /** Takes the callback, at first as it was sent, and later the failure or the reversal that `confirm` has read. */
+  take(callback: EventShape, fields: CallbackFields): void {
+    this.callback = callback;
+    this.event = fields.event;
+    this.status = fields.event === 'other' ? undefined : (fields.status as FinalStatus);
+    this.timestamp = fields.timestamp;
     this.fingerprint = toFingerprint(fields);
   }
 
@@ -82,15 +78,6 @@ export class Delivery<C extends EventShape = EventShape> {
   /** Notes that the wait is over, if there was one, because the delivery has the claim. */
   endWait(): void {
     this.#waitEndedAt = performance.now();
-  }
-
-  /** Makes this the delivery of the failure or the reversal that `confirm` has read. */
-  becomeRefund(callback: C, fields: CallbackFields): void {
-    this.callback = callback;
-    this.event = fields.event;
-    this.status = fields.status as FinalStatus;
-    this.timestamp = fields.timestamp && toPrintable(fields.timestamp);
-    this.fingerprint = toFingerprint(fields);
   }
 
   /** Returns how the delivery ends if its id was handled with these facts. */
@@ -117,7 +104,7 @@ export class Delivery<C extends EventShape = EventShape> {
       event: this.event,
       type: this.type,
       status: this.status,
-      timestamp: this.timestamp,
+      timestamp: this.timestamp && toPrintable(this.timestamp),
       source: this.source,
       durationMs: now - this.startedAt,
       waitedMs: this.#waitsSince === undefined ? 0 : (this.#waitEndedAt ?? now) - this.#waitsSince,

@@ -1,7 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
-import { callStore } from './claim/call-store.js';
-import type { ClaimParts } from './claim/rules.js';
+import { callStore, type ClaimParts } from './claim/call-store.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import { readRecords, requireId, toTargets, unsupported, type FoundRecord } from './records.js';
 
@@ -34,7 +33,7 @@ type RecordName = 'transfer' | 'reversal';
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
 /** Forgets what `forget` of the receiver forgets: never a claim, or a record other than the one that was seen. */
-export async function forgetCallback<Tx>(id: string, options: ForgetOptions, parts: ClaimParts<Tx>): Promise<boolean> {
+export async function forgetCallback(id: string, options: ForgetOptions, parts: ClaimParts): Promise<boolean> {
   requireId(id);
   onlyKnownOptions(options, ['fingerprint', 'by', 'reason']);
   const { fingerprint, by, reason } = options;

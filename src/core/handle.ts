@@ -1,28 +1,38 @@
-import { setDeadline } from '../lib/deadline.js';
+import { setDeadline, type Timer } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
+import type { SafeLogger } from '../lib/logger.js';
 import { AfterCommit } from './after-commit.js';
-import type { CallbackShape, EventShape, OtherEvent } from './callback.js';
+import type { CallbackShape, EventShape } from './callback.js';
+import type { ClaimParts } from './claim/call-store.js';
 import { HeldClaim, type SettleEnding } from './claim/held-claim.js';
 import type { LineEnd } from './claim/line.js';
-import { toContext, WatchedTx } from './context.js';
+import type { Lines } from './claim/lines.js';
 import type { Delivery } from './delivery.js';
-import type { HandlerContext } from './options.js';
+import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
-import type { ReceiverParts } from './parts.js';
-import { report } from './report.js';
+import { report, type IgnoredNames } from './report.js';
 import { isRetryLater } from './retry-later.js';
-import { traceHandler } from './trace.js';
+import { handleChannel, traceHandler } from './trace.js';
+
+/** What all deliveries of a receiver share. Only its public methods know the types of callbacks and of `tx`. */
+export interface ReceiverParts extends ClaimParts {
+  readonly options: ResolvedOptions<CallbackShape, unknown> & { readonly logger: SafeLogger };
+  readonly lines: Lines;
+  readonly ignored: IgnoredNames;
+  /** Whether the log has the warning about a handler that has not used `context.tx`. */
+  hasWarnedOfTx: boolean;
+  /** Whether the log has the warning about a `timestamp` that is not a time. */
+  hasWarnedOfTime: boolean;
+}
 
 /** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
-/** How a run of the handler can end. */
-type RunEnding = Failure | SettleEnding;
 
 /** Runs the handler of a delivery that was granted its claim. Returns how any other delivery ends. */
-export function handleClaimed<C extends CallbackShape, Tx>(
-  delivery: Delivery<C | OtherEvent>,
-  claimed: HeldClaim<Tx> | LineEnd,
-  parts: ReceiverParts<C, Tx>,
+export function handleClaimed(
+  delivery: Delivery,
+  claimed: HeldClaim | LineEnd,
+  parts: ReceiverParts,
 ): Ending | Promise<Ending> {
   if (claimed instanceof HeldClaim) return new HandlerRun(delivery, claimed, parts).start();
   switch (claimed.state) {
@@ -40,20 +50,20 @@ export function handleClaimed<C extends CallbackShape, Tx>(
  * Runs the handler while the claim is held, and settles or releases the claim afterwards. On timeout it resolves with
  * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
-class HandlerRun<C extends CallbackShape, Tx> {
-  readonly #delivery: Delivery<C | OtherEvent>;
-  readonly #claim: HeldClaim<Tx>;
-  readonly #parts: ReceiverParts<C, Tx>;
-  readonly #watched: WatchedTx<Tx> | undefined;
+class HandlerRun {
+  readonly #delivery: Delivery;
+  readonly #claim: HeldClaim;
+  readonly #parts: ReceiverParts;
+  readonly #watched: WatchedClaim;
   readonly #afterCommit = new AfterCommit();
   #resolve!: (ending: Ending) => void;
   #isLate = false;
 
-  constructor(delivery: Delivery<C | OtherEvent>, claim: HeldClaim<Tx>, parts: ReceiverParts<C, Tx>) {
+  constructor(delivery: Delivery, claim: HeldClaim, parts: ReceiverParts) {
     this.#delivery = delivery;
     this.#claim = claim;
     this.#parts = parts;
-    this.#watched = claim.isTransactional ? new WatchedTx(claim.tx) : undefined;
+    this.#watched = new WatchedClaim(claim);
   }
 
   start(): Promise<Ending> {
@@ -63,7 +73,7 @@ class HandlerRun<C extends CallbackShape, Tx> {
       if (this.#delivery.waitUntil === undefined) return;
       // A recording in the background may take days: what waits for it must not have this object, and its callback.
       const rest = ended.then(() => waitForRest(this.#claim, this.#afterCommit));
-      keepProcess(this.#delivery, rest, this.#parts.options);
+      keepProcess(this.#delivery, rest, this.#parts.options.logger);
     });
   }
 
@@ -74,20 +84,22 @@ class HandlerRun<C extends CallbackShape, Tx> {
     else this.#resolve(ending);
   }
 
-  async #handleAndSettle(): Promise<RunEnding> {
+  async #handleAndSettle(): Promise<Failure | SettleEnding> {
     const cancelDeadline = setDeadline(this.#parts.options.handlerTimeoutMs, () => {
       this.#endLate();
     });
-    const context = toContext(this.#delivery, this.#claim, this.#watched, (call) => {
+    const context = toContext(this.#delivery, this.#watched, (call) => {
       this.#afterCommit.add(call);
     });
     let failure: Failure | undefined;
     try {
       const handling = callHandler(this.#delivery, context, this.#parts);
-      this.#watched?.beginWatch();
+      this.#watched.begin();
       await handling;
     } catch (error) {
-      failure = toFailure(error);
+      failure = isRetryLater(error)
+        ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
+        : { outcome: 'handler_failed', error: toReason(error) };
     }
     this.#afterCommit.close();
     cancelDeadline();
@@ -107,7 +119,7 @@ class HandlerRun<C extends CallbackShape, Tx> {
 
   /** Warns once for each receiver. */
   #warnOfUnusedTx(): void {
-    const err = this.#watched?.endWatch();
+    const err = this.#watched.end();
     if (err === undefined || this.#parts.hasWarnedOfTx) return;
     this.#parts.hasWarnedOfTx = true;
     const { name, id } = this.#delivery;
@@ -117,10 +129,10 @@ class HandlerRun<C extends CallbackShape, Tx> {
 }
 
 /** Calls the handler of the event. */
-function callHandler<C extends CallbackShape, Tx>(
-  delivery: Delivery<C | OtherEvent>,
-  context: HandlerContext<Tx>,
-  { options: { onSuccess, onFailed, onReversed, onOther } }: ReceiverParts<C, Tx>,
+function callHandler(
+  delivery: Delivery,
+  context: HandlerContext<unknown>,
+  { options: { onSuccess, onFailed, onReversed, onOther } }: ReceiverParts,
 ): unknown {
   const { callback, event } = delivery;
   const handlers = {
@@ -128,30 +140,21 @@ function callHandler<C extends CallbackShape, Tx>(
     'transfer.failed': onFailed,
     'transfer.reversed': onReversed,
     other: onOther,
-  } as Readonly<Record<EventShape['event'], Handler<Tx> | undefined>>;
-  return traceHandler(delivery, () => handlers[event]?.(callback, context));
+  } as Readonly<Record<EventShape['event'], Handler | undefined>>;
+  const call = (): unknown => handlers[event]?.(callback, context);
+  return handleChannel.start.hasSubscribers ? traceHandler(delivery, call) : call();
 }
 
-type Handler<Tx> = (callback: EventShape, context: HandlerContext<Tx>) => unknown;
+type Handler = (callback: EventShape, context: HandlerContext<unknown>) => unknown;
 
-function toFailure(error: unknown): Failure {
-  return isRetryLater(error)
-    ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
-    : { outcome: 'handler_failed', error: toReason(error) };
-}
-
-async function waitForRest<Tx>(claim: HeldClaim<Tx>, afterCommit: AfterCommit): Promise<void> {
+async function waitForRest(claim: HeldClaim, afterCommit: AfterCommit): Promise<void> {
   // First: a recording in the background starts the functions of `afterCommit` at its end.
   await claim.recording;
   await afterCommit.ended;
 }
 
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */
-function keepProcess<C extends CallbackShape, Tx>(
-  { name, id, waitUntil }: Delivery,
-  rest: Promise<void>,
-  { logger }: ReceiverParts<C, Tx>['options'],
-): void {
+function keepProcess({ name, id, waitUntil }: Delivery, rest: Promise<void>, logger: SafeLogger): void {
   const asked = new Promise((resolve) => {
     resolve(waitUntil?.(rest));
   });
@@ -159,4 +162,80 @@ function keepProcess<C extends CallbackShape, Tx>(
     const message = '`waitUntil` threw; the host may end the process before this delivery is over.';
     logger.error({ delivery: name, id, err }, message);
   });
+}
+
+const watchedClaim = Symbol('transfer-callbacks:claim');
+
+/** What the getters of a context read. Not enumerable: a copy of the context has the values in its place. */
+interface WithClaim {
+  readonly [watchedClaim]: WatchedClaim;
+}
+
+/**
+ * One getter for all contexts: V8 makes a hidden class for each getter of a literal, and keeps it, with all that the
+ * getter refers to, until its next major collection.
+ */
+const signal: PropertyDescriptor & ThisType<WithClaim> = {
+  enumerable: true,
+  get() {
+    return this[watchedClaim].claim.signal;
+  },
+};
+const tx: PropertyDescriptor & ThisType<WithClaim> = {
+  enumerable: true,
+  get() {
+    return this[watchedClaim].useTx();
+  },
+};
+
+/** Makes the context of a handler. A signal that it does not read costs nothing. */
+function toContext(
+  { name, source }: Delivery,
+  claim: WatchedClaim,
+  afterCommit: HandlerContext['afterCommit'],
+): HandlerContext<unknown> {
+  const context = { delivery: name, source, afterCommit };
+  Object.defineProperty(context, watchedClaim, { value: claim });
+  // One by one, which takes half as long as both at once.
+  Object.defineProperty(context, 'signal', signal);
+  return Object.defineProperty(context, 'tx', tx) as unknown as HandlerContext<unknown>;
+}
+
+const unusedTx =
+  'The handler has waited for something and not used `context.tx`: its writes are not committed with the record, and each of ' +
+  'its queries needs another connection of the pool';
+
+/** The claim under which a handler runs, and whether the handler has used its transaction. */
+class WatchedClaim {
+  readonly claim: HeldClaim;
+  #isUsed = false;
+  #hasWaited = false;
+  #turn: Timer | undefined;
+
+  constructor(claim: HeldClaim) {
+    this.claim = claim;
+  }
+
+  /** Notes from now on whether the handler waits. Most handlers have used `tx` by then, and cost no timer. */
+  begin(): void {
+    if (this.#isUsed || !this.claim.isTransactional) return;
+    this.#turn = setTimeout(() => {
+      this.#hasWaited = true;
+    }, 0);
+  }
+
+  useTx(): unknown {
+    this.#isUsed = true;
+    return this.claim.tx;
+  }
+
+  /**
+   * Ends the watch. Returns the error of a handler that has not used `tx`. One that waits for nothing only
+   * acknowledges.
+   */
+  end(): TransferCallbackError | undefined {
+    clearTimeout(this.#turn);
+    if (this.#isUsed || !this.#hasWaited) return undefined;
+    return new TransferCallbackError('HANDLER_WITHOUT_TX', unusedTx);
+  }
 }

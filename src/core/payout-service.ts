@@ -51,6 +51,27 @@ export type Reading<E extends EventShape = EventShape> =
       readonly error?: unknown;
     };
 
+/** Returns the reading of a callback that is not as documented. */
+export function toInvalid<E extends EventShape>(given: unknown, issues: readonly Issue[], error?: unknown): Reading<E> {
+  return { kind: 'invalid', issues, ids: readIds(given), error };
+}
+
+/** Returns the ids of an invalid callback, if they can be read, so that people can find the payout. */
+function readIds(payload: unknown): Ids {
+  try {
+    const { data } = payload as { data?: unknown };
+    const read = (name: string): string | undefined =>
+      [data, payload]
+        .map((each) => (each as Record<string, unknown> | null | undefined)?.[name])
+        .map((value) => (Number.isSafeInteger(value) ? String(value) : value))
+        .find((value) => typeof value === 'string');
+    return toIds(read('id'), read('externalId'));
+  } catch {
+    // The payload has no fields, or reading them throws.
+    return {};
+  }
+}
+
 /**
  * A payout service, as `transferService` and `defineService` make it: how its callbacks are read, who may send them,
  * and how it is asked. `E` is the type of its callbacks.

@@ -1,9 +1,9 @@
 import { toPrintable } from '../lib/text.js';
-import type { CallbackShape, OtherEvent } from './callback.js';
+import type { CallbackShape } from './callback.js';
 import { confirmCallback } from './confirm.js';
-import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
-import { handleClaimed } from './handle.js';
-import { isRefused, isUnreadable } from './input.js';
+import { Delivery, reconciliation, type Arrival } from './delivery.js';
+import { handleClaimed, type ReceiverParts } from './handle.js';
+import { isRefused, isUnreadable, validateCallback } from './validate.js';
 import {
   special,
   type Ending,
@@ -11,38 +11,37 @@ import {
   type Invalid,
   type OutcomeRow,
   type TransferCallbackOutcome,
+  type Unauthorized,
 } from './outcomes.js';
-import type { ReceiverParts } from './parts.js';
 import { toIds, type Reading } from './payout-service.js';
 import { report } from './report.js';
-import { validateCallback } from './validate.js';
 import { refuseEarly, verifySender, type VerifySender } from './verify.js';
 
 /**
  * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event of `onOther` is not
  * confirmed. Never rejects.
  */
-export async function receiveCallback<C extends CallbackShape, Tx>(
+export async function receiveCallback(
   arrival: Arrival,
   input: unknown,
-  verify: VerifySender<C> | undefined,
-  parts: ReceiverParts<C, Tx>,
+  verify: VerifySender<CallbackShape> | undefined,
+  parts: ReceiverParts,
 ): Promise<TransferCallbackOutcome> {
   parts.inFlight.begin();
-  if (isRefused(input)) return end({ ...toCommonFields(arrival), ...refuseEarly(input) }, parts);
+  if (isRefused(input)) return endUnread(arrival, refuseEarly(input), parts);
   const { service, onOther, verifyTimeoutMs } = parts.options;
   // Reconciliation reads transfers only: one that `read` turns into another event would never be handled as a transfer.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
-  const reading: Reading<C | OtherEvent> = isUnreadable(input)
+  const reading: Reading = isUnreadable(input)
     ? { kind: 'invalid', issues: input.issues, ids: {}, error: input.error }
     : validateCallback(input, service, takesOther);
   if (verify !== undefined) {
     const refusal = await verifySender(verify, reading, verifyTimeoutMs);
-    if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);
+    if (refusal !== undefined) return endUnread(arrival, refusal, parts);
   }
   if (reading.kind !== 'callback') {
     const ended = reading.kind === 'invalid' ? toInvalid(reading, verify !== undefined) : acknowledge(reading, parts);
-    return end({ ...toCommonFields(arrival), ...ended }, parts);
+    return endUnread(arrival, ended, parts);
   }
   const delivery = new Delivery(arrival, reading.callback, reading.fields);
   if (reading.hasWrongTime === true) warnOfTime({ delivery: delivery.name, id: delivery.id }, parts);
@@ -50,7 +49,7 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
 }
 
 /** Warns once for each receiver. */
-function warnOfTime<C extends CallbackShape, Tx>(details: object, parts: ReceiverParts<C, Tx>): void {
+function warnOfTime(details: object, parts: ReceiverParts): void {
   if (parts.hasWarnedOfTime) return;
   parts.hasWarnedOfTime = true;
   const message = 'Expected `read` to return `timestamp` as ISO 8601 with `Z` or an offset; this is logged once.';
@@ -62,10 +61,7 @@ function toInvalid({ issues, ids, error }: ReadingOf<'invalid'>, verified: boole
 }
 
 /** Ends a delivery that the definition of the service declares to need no handler. */
-function acknowledge<C extends CallbackShape, Tx>(
-  reading: ReadingOf<'ignored' | 'pending'>,
-  { ignored }: ReceiverParts<C, Tx>,
-): Ignored {
+function acknowledge(reading: ReadingOf<'ignored' | 'pending'>, { ignored }: ReceiverParts): Ignored {
   const type = toPrintable(reading.kind === 'ignored' ? reading.name : reading.state);
   if (reading.kind === 'ignored') return { outcome: 'ignored', type, count: ignored.count(type) };
   const { id, externalId } = reading.ids;
@@ -78,33 +74,35 @@ type ReadingOf<K extends Reading['kind']> = Extract<Reading, { kind: K }>;
  * Ends a delivery for which `receive` was called with wrong options. No handler runs, because `fault` may be about a
  * misspelt `verify`. Never rejects.
  */
-export function refuseCall<C extends CallbackShape, Tx>(
-  arrival: Arrival,
-  fault: unknown,
-  parts: ReceiverParts<C, Tx>,
-): Promise<TransferCallbackOutcome> {
+export function refuseCall(arrival: Arrival, fault: unknown, parts: ReceiverParts): Promise<TransferCallbackOutcome> {
   parts.inFlight.begin();
-  const outcome = { ...toCommonFields(arrival), outcome: 'unauthorized', error: fault } as const;
-  return Promise.resolve(end(outcome, parts, special.miscalled));
+  return Promise.resolve(endUnread(arrival, { outcome: 'unauthorized', error: fault }, parts, special.miscalled));
 }
 
-async function processDelivery<C extends CallbackShape, Tx>(
-  delivery: Delivery<C | OtherEvent>,
-  parts: ReceiverParts<C, Tx>,
-): Promise<Ending> {
-  const { lines, inFlight, options } = parts;
+async function processDelivery(delivery: Delivery, parts: ReceiverParts): Promise<Ending> {
+  const { lines, options } = parts;
   if (lines.isClosed) return { outcome: 'closing' };
   if (options.confirm !== undefined && delivery.event !== 'other') {
-    const ending = await confirmCallback(delivery as Delivery<C>, options.confirm, options, inFlight);
+    const ending = await confirmCallback(delivery, options.confirm, parts);
     if (ending !== undefined) return ending;
   }
   return handleClaimed(delivery, await lines.claim(delivery), parts);
 }
 
+/** Ends a delivery without a callback that could be handled. */
+function endUnread(
+  { name, source, startedAt }: Arrival,
+  ending: Ignored | Invalid | Unauthorized,
+  parts: ReceiverParts,
+  row?: OutcomeRow,
+): TransferCallbackOutcome {
+  return end({ delivery: name, source, durationMs: performance.now() - startedAt, ...ending }, parts, row);
+}
+
 /** Reports the outcome, and ends the delivery. */
-function end<C extends CallbackShape, Tx>(
+function end(
   outcome: TransferCallbackOutcome,
-  { options, inFlight }: ReceiverParts<C, Tx>,
+  { options, inFlight }: ReceiverParts,
   row?: OutcomeRow,
 ): TransferCallbackOutcome {
   report(outcome, options, row);

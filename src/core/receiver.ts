@@ -3,18 +3,18 @@ import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
 import { checkStore, type StoreProbe } from './check.js';
 import { Lines } from './claim/lines.js';
-import { rulesOf } from './claim/rules.js';
+import { rulesOf } from './claim/call-store.js';
 import { createDeliveryNamer, type Arrival, type WaitUntil } from './delivery.js';
 import { forgetCallback, type ForgetOptions } from './forget.js';
-import { IgnoredNames } from './ignored-names.js';
+import { IgnoredNames } from './report.js';
 import { InFlight } from './in-flight.js';
-import { inspectCallback, type InspectedCallback } from './inspect.js';
+import { inspectCallback, type InspectedCallback } from './records.js';
 import type { ReceiverOptions, ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
-import type { ReceiverParts } from './parts.js';
+import type { ReceiverParts } from './handle.js';
 import { receiveCallback, refuseCall } from './receive.js';
 import { resolveReceiverOptions } from './resolve-options.js';
-import { traceReceive } from './trace.js';
+import { receiveChannel } from './trace.js';
 import type { VerifySender } from './verify.js';
 
 /** Options of `receive`. */
@@ -108,8 +108,9 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   const inFlight = new InFlight();
   const nameDelivery = createDeliveryNamer();
   const claimParts = { options, rules: rulesOf(store, options.leaseMs), inFlight };
-  const parts: ReceiverParts<CallbackOf<C>, Tx> = {
+  const parts: ReceiverParts = {
     ...claimParts,
+    options: options as unknown as ReceiverParts['options'],
     lines: new Lines(claimParts),
     ignored: new IgnoredNames(),
     hasWarnedOfTx: false,
@@ -123,11 +124,12 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
     receive(callback, receiveOptions) {
       const read = readReceiveOptions(receiveOptions);
       const arrival = { name: nameDelivery(), startedAt: performance.now(), ...read.origin };
-      return traceReceive(arrival, () =>
+      const receive = () =>
         'fault' in read
           ? refuseCall(arrival, read.fault, parts)
-          : receiveCallback(arrival, callback, read.verify, parts),
-      );
+          : receiveCallback(arrival, callback, read.verify as VerifySender<CallbackShape>, parts);
+      if (!receiveChannel.start.hasSubscribers) return receive();
+      return receiveChannel.tracePromise(receive, { delivery: arrival.name, source: arrival.source });
     },
     inspect: (id) => inspectCallback(id, parts),
     check: () => checkStore(nameDelivery(), parts),
@@ -139,7 +141,7 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
       return (closed ??= closeReceiver(parts, timeoutMs));
     },
     get closing() {
-      return parts.lines.isClosed;
+      return closed !== undefined;
     },
     options,
   };
@@ -150,10 +152,6 @@ type ReceiveCall<C extends CallbackShape> = { readonly origin: Pick<Arrival, 'so
   { readonly verify: VerifySender<C> | undefined } | { readonly fault: unknown }
 );
 
-/** Whether it is a ready-made verifier, which reads a request. `receive` has none. */
-const isRequestVerifier = (verify: object): boolean =>
-  ['readsCallback', 'readsPath', 'sign'].some((name) => name in verify);
-
 /** Reads the options of `receive`, which never rejects. A `verify` that is misspelt or has no value is a fault. */
 function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | null | undefined): ReceiveCall<C> {
   if (given === undefined || given === null) return { origin: { source: 'direct' }, verify: undefined };
@@ -161,7 +159,10 @@ function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | 
     onlyKnownOptions(given, ['source', 'verify', 'waitUntil'], { example: 'receive(callback, { verify })' });
     const { source = 'direct', verify, waitUntil } = given;
     if (typeof source !== 'string') throw invalidArgument('source', 'a string', source, "source: 'queue'");
-    if ('verify' in given && (typeof verify !== 'function' || isRequestVerifier(verify))) {
+    // A ready-made verifier reads a request, and `receive` has none.
+    const fits =
+      typeof verify === 'function' && !('readsCallback' in verify || 'readsPath' in verify || 'sign' in verify);
+    if ('verify' in given && !fits) {
       const expected = 'a function of the callback, not a verifier of requests';
       throw invalidSecret('verify', expected, verify, 'verify: (callback) => isTrusted(callback)');
     }
@@ -171,8 +172,8 @@ function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | 
   }
 }
 
-async function closeReceiver<C extends CallbackShape, Tx>(
-  { lines, inFlight, options }: ReceiverParts<C, Tx>,
+async function closeReceiver(
+  { lines, inFlight, options }: ReceiverParts,
   timeoutMs: number,
 ): ReturnType<TransferCallbackReceiver['close']> {
   const { storeTimeoutMs, leaseMs, logger } = options;

@@ -1,8 +1,7 @@
 import { describeState, invalidArgument } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { expectedId, isCallbackId, toId, toTransferKey } from './callback.js';
-import { callStore } from './claim/call-store.js';
-import type { ClaimParts } from './claim/rules.js';
+import { callStore, type ClaimParts } from './claim/call-store.js';
 import { toDeliveryName } from './delivery.js';
 import type { StoreRecord } from './store.js';
 
@@ -18,7 +17,7 @@ export interface FoundRecord extends Target {
 }
 
 /** Returns the records that an id may mean: of the transfer, of the event of `onOther`, and of the refund. */
-export function toTargets<Tx>(id: string, { options }: ClaimParts<Tx>): readonly Target[] {
+export function toTargets(id: string, { options }: ClaimParts): readonly Target[] {
   const transfer = toTransferKey(id);
   return [
     { key: transfer },
@@ -31,9 +30,9 @@ export function toTargets<Tx>(id: string, { options }: ClaimParts<Tx>): readonly
  * Reads the records that an id means: of the transfer, or of the event of `onOther` if only that one is meant, and then
  * of the refund, if there is one. Resolves with none if the store has no `read`.
  */
-export async function readRecords<Tx>(
+export async function readRecords(
   id: string,
-  parts: ClaimParts<Tx>,
+  parts: ClaimParts,
   isMeant = ({ record }: FoundRecord): boolean => record.state !== 'free',
 ): Promise<readonly FoundRecord[]> {
   const { store, storeTimeoutMs } = parts.options;
@@ -80,4 +79,25 @@ export function requireRecord(record: StoreRecord | undefined): StoreRecord {
     'Expected `store.read` to resolve with a record: `free`, `claimed`, or `handled` with its fingerprint, got ' +
       `${describeState(record)}.`,
   );
+}
+
+/** The store's record of a callback, and `here` while this process runs its handler. */
+export type InspectedCallback = StoreRecord & {
+  /** How long the handler has been running in this process, in milliseconds. */
+  here?: { sinceMs: number };
+  /** The record of the refund of the transfer, by a failure or a reversal. Only beside `onReversed`. */
+  reversal?: StoreRecord;
+};
+
+/** Reads the records of a callback, and whether this process runs its handler. */
+export async function inspectCallback(id: string, parts: ClaimParts): Promise<InspectedCallback> {
+  requireId(id);
+  const [found, reversal] = await readRecords(id, parts);
+  if (found === undefined) throw unsupported('read');
+  const sinceMs = parts.inFlight.handlerMs(found.key);
+  return {
+    ...found.record,
+    ...(sinceMs !== undefined && { here: { sinceMs } }),
+    ...(reversal !== undefined && { reversal: reversal.record }),
+  };
 }

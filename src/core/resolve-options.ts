@@ -1,9 +1,12 @@
 import { hasMethods, invalidArgument, onlyKnownOptions, requireFunction } from '../lib/checks.js';
 import { toLogger, type SafeLogger } from '../lib/logger.js';
-import type { CallbackOf, EventShape } from './callback.js';
+import type { CallbackOf, EventShape, OtherEvent } from './callback.js';
 import type { Confirm, OnFailed, OtherHandlers, ReceiverOptions, ResolvedOptions } from './options.js';
-import { requireOtherHandlers, resolveConfirm, resolveService, unwritten } from './service-options.js';
 import { receiverDefaults, resolveTimes } from './times.js';
+import { documentedService } from './documented.js';
+import type { PayoutService, StateMeaning } from './payout-service.js';
+import type { CallbackStore } from './store.js';
+import { requireVerifiers } from './verify.js';
 
 export const receiverOptionNames = [
   'store',
@@ -63,4 +66,87 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     logger: toLogger(logger),
     ...resolveTimes(options),
   };
+}
+
+// These functions read the receiver's options about its service. Each throws INVALID_ARGUMENT.
+
+/** Returns the service whose callbacks the receiver reads. */
+export function resolveService<E extends EventShape>(options: {
+  readonly service?: PayoutService<E>;
+}): PayoutService<CallbackOf<E> | OtherEvent> {
+  // Without a service, E is its default, TransferCallback. One that is not found by its name, or that a circular import
+  // has not made yet, is not left out: the documented service has no verifier.
+  if (!('service' in options)) return documentedService as unknown as PayoutService<CallbackOf<E>>;
+  const { service } = options;
+  if (hasMethods(service, 'readCallback') && hasMethods(service.meanings, 'has')) {
+    if ('verify' in service) requireVerifiers(service.verify);
+    return service as unknown as PayoutService<CallbackOf<E>>;
+  }
+  const expected = 'made by `transferService` or `defineService`, or left out for the documented service';
+  throw invalidArgument('service', expected, service, 'service: defineService({ read, states })');
+}
+
+interface Handlers {
+  readonly onFailed?: unknown;
+  readonly onReversed?: unknown;
+  readonly onOther?: unknown;
+  readonly store: Pick<CallbackStore<unknown>, 'transactional' | 'claimsBoth'>;
+  readonly retentionMs?: unknown;
+}
+
+/** A missing handler would lose money, and a handler that is never called is a mistake about the service. */
+export function requireOtherHandlers(
+  { meanings }: PayoutService,
+  { onFailed, onReversed, onOther, store, retentionMs }: Handlers,
+): void {
+  requireFor('FAILED', 'onFailed', onFailed, meanings);
+  requireFor('REVERSED', 'onReversed', onReversed, meanings);
+  requireFor('OTHER', 'onOther', onOther, meanings);
+  if (onReversed === undefined) return;
+  const { transactional, claimsBoth } = store;
+  if (transactional === true && claimsBoth !== true) {
+    const expected =
+      'a store whose claims may have both records beside `onReversed`: a `claim` that takes `record`, and `claimsBoth: true`';
+    throw invalidArgument('store', expected, store, 'store: pgStore(pool)');
+  }
+  const example = 'retentionMs: 60 * 86_400_000';
+  if (retentionMs === undefined) {
+    const expected = 'given beside `onReversed`: longer than the service takes to reverse a transfer';
+    throw invalidArgument('retentionMs', expected, retentionMs, example);
+  }
+  // In seconds by mistake, it would let a copy run a handler again after an hour or two.
+  if (typeof retentionMs === 'number' && retentionMs < dayMs) {
+    const expected = `at least ${dayMs} beside \`onReversed\`, which is a day in milliseconds`;
+    throw invalidArgument('retentionMs', expected, retentionMs, example);
+  }
+}
+
+const dayMs = 86_400_000;
+
+/** The code that an error proposes for a handler. People paste it, and an empty one would acknowledge each callback. */
+export const unwritten = "async ({ data }) => { throw new Error('Not written yet') }";
+
+function requireFor(meaning: StateMeaning, name: string, handler: unknown, meanings: ReadonlySet<StateMeaning>): void {
+  if (meanings.has(meaning)) {
+    requireFunction(name, handler, unwritten);
+  } else if (handler !== undefined) {
+    throw invalidArgument(name, `left out, because no state of the service is ${meaning}`, handler);
+  }
+}
+
+/** Returns the function that confirms a callback, if there is one. */
+export function resolveConfirm(
+  { makeConfirm }: PayoutService,
+  options: { readonly confirm?: unknown },
+): ((...given: never) => unknown) | undefined {
+  const { confirm } = options;
+  if (!('confirm' in options) || confirm === false) return undefined;
+  if (typeof confirm === 'function') return confirm as (...given: never) => unknown;
+  if (confirm !== true && (typeof confirm !== 'object' || confirm === null)) {
+    const expected = 'true, false, { concurrency, timeoutMs } or a function';
+    throw invalidArgument('confirm', expected, confirm, confirm === undefined ? 'confirm: isLive' : 'confirm: true');
+  }
+  if (makeConfirm !== undefined) return makeConfirm(confirm === true ? undefined : confirm);
+  const expected = 'a function, because the `service` has neither keys nor a `query` to be asked by';
+  throw invalidArgument('confirm', expected, confirm);
 }

@@ -1,7 +1,7 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
 import { toPrintable } from '../lib/text.js';
 import type { EventShape } from './callback.js';
-import { toDeliveryName, type Arrival, type Delivery } from './delivery.js';
+import { toDeliveryName, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ClaimReply } from './store.js';
 
@@ -53,20 +53,13 @@ export interface StoreCall {
 /** A channel on which a promise is traced. */
 type Channel<Context extends object> = TracingChannel<unknown, Context>;
 
-const receiveChannel: Channel<ReceiveTrace> = tracingChannel('transfer-callbacks:receive');
+export const receiveChannel: Channel<ReceiveTrace> = tracingChannel('transfer-callbacks:receive');
 export const storeChannel: Channel<StoreTrace> = tracingChannel('transfer-callbacks:store');
-const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-callbacks:confirm');
-const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:handle');
+export const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-callbacks:confirm');
+export const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:handle');
 
-/** Publishes when a delivery begins and ends. */
-export function traceReceive(
-  { name, source }: Arrival,
-  work: () => Promise<TransferCallbackOutcome>,
-): Promise<TransferCallbackOutcome> {
-  return receiveChannel.start.hasSubscribers ? receiveChannel.tracePromise(work, { delivery: name, source }) : work();
-}
+// Call these if the channel has subscribers. Each publishes when its work begins and ends, even after its deadline.
 
-/** Publishes when a call of the store begins and ends, even after its deadline. Call it if there are subscribers. */
 export function traceStoreCall<T>({ method, token, id }: StoreCall, work: () => Promise<T>): Promise<T> {
   const context = { delivery: toDeliveryName(token), id, call: method };
   return traceUnseen(storeChannel, context, work, (reply) =>
@@ -74,18 +67,11 @@ export function traceStoreCall<T>({ method, token, id }: StoreCall, work: () => 
   );
 }
 
-/** Publishes when `confirm` begins and ends, even after its deadline. */
-export function traceConfirm<T>(
-  { name, id, externalId }: Delivery,
-  work: () => T | PromiseLike<T>,
-): T | PromiseLike<T> {
-  if (!confirmChannel.start.hasSubscribers) return work();
+export function traceConfirm<T>({ name, id, externalId }: Delivery, work: () => T | PromiseLike<T>): Promise<T> {
   return traceUnseen(confirmChannel, { delivery: name, id, externalId: externalId && toPrintable(externalId) }, work);
 }
 
-/** Publishes when the handler begins and ends, even after its deadline. */
-export function traceHandler({ name, id, externalId, event, type }: Delivery, work: () => unknown): unknown {
-  if (!handleChannel.start.hasSubscribers) return work();
+export function traceHandler({ name, id, externalId, event, type }: Delivery, work: () => unknown): Promise<unknown> {
   const context = { delivery: name, id, externalId: externalId && toPrintable(externalId), event, type };
   return traceUnseen(handleChannel, context, work);
 }

@@ -1,9 +1,9 @@
 import { invalidSecret } from '../lib/checks.js';
-import { callWithin } from '../lib/deadline.js';
+import { waitWithin } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { toPrintable } from '../lib/text.js';
-import type { CallbackShape, OtherEvent } from './callback.js';
-import { isRefused, type Refused } from './input.js';
+import type { CallbackShape } from './callback.js';
+import { isRefused, type Refused } from './validate.js';
 import type { Unauthorized } from './outcomes.js';
 import type { Reading } from './payout-service.js';
 
@@ -45,16 +45,19 @@ function refuse({ by, error }: Partial<Refused>): Unauthorized {
  * verifier that throws or is late refuses. The issues of the callback, if it has any, are for the log: after the
  * service renames a field that a verifier reads, they tell why every delivery is refused.
  */
-export async function verifySender<C extends CallbackShape>(
-  verify: VerifySender<C>,
-  reading: Reading<C | OtherEvent>,
+export async function verifySender(
+  verify: VerifySender<CallbackShape>,
+  reading: Reading,
   timeoutMs: number,
 ): Promise<Unauthorized | undefined> {
   const isCallback = reading.kind === 'callback' && reading.fields.event !== 'other';
   const { issues, error } = reading.kind === 'invalid' ? reading : {};
   const unauthorized: Unauthorized = { ...refuse({ error }), ...(issues && { issues }) };
   try {
-    const verdict = await callVerify(verify, isCallback ? (reading.callback as C) : undefined, timeoutMs);
+    // Callers from JavaScript may return anything.
+    const given: unknown = verify(isCallback ? (reading.callback as CallbackShape) : undefined);
+    // A boolean needs no deadline.
+    const verdict = typeof given === 'boolean' ? given : await waitWithin(timeoutMs, given, lateVerdict);
     if (verdict === true) return undefined;
     return isRefused(verdict) ? { ...unauthorized, ...refuse(verdict) } : unauthorized;
   } catch (cause) {
@@ -62,11 +65,6 @@ export async function verifySender<C extends CallbackShape>(
   }
 }
 
-async function callVerify<C>(verify: VerifySender<C>, callback: C | undefined, timeoutMs: number): Promise<unknown> {
-  // Callers from JavaScript may return anything.
-  const verdict: unknown = verify(callback);
-  // A boolean verdict needs no deadline.
-  if (typeof verdict === 'boolean') return verdict;
-  const late = (ms: number) => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`);
-  return callWithin(timeoutMs, () => verdict, late);
+function lateVerdict(ms: number): TransferCallbackError {
+  return new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`);
 }

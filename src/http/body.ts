@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isUnreadable } from '../core/input.js';
+import { isUnreadable } from '../core/validate.js';
 import { consumed, findHeaderFault, parseBytes, parseText, ReceivedBytes, type ReadBody } from './content.js';
 
 /** The properties that an app's middleware may have added to a request. */

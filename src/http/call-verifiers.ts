@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { TransferCallback } from '../core/callback.js';
-import { Refused } from '../core/input.js';
+import { Refused } from '../core/validate.js';
 import { notSynchronous } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { ReadBody } from './content.js';

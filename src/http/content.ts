@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { Unreadable } from '../core/input.js';
+import { Unreadable } from '../core/validate.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { readHeader, type SenderRequest } from './request.js';
 import type { Fault } from './responses.js';

@@ -60,19 +60,17 @@ export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => vo
 }
 
 /**
- * Resolves or rejects as `call` does. If that takes longer than `ms` and, after that, `moreMs`, it rejects with
- * `lateError(ms)`. The call then continues, and `onLateValue` gets the value that it resolves with. `call` may also
- * throw, or return a plain value.
+ * Resolves or rejects as `reply` does. If that takes longer than `ms` and, after that, `moreMs`, it rejects with
+ * `lateError(ms)`, and `onLateValue` gets the value of the late reply.
  */
-export function callWithin<T>(
+export function waitWithin<T>(
   ms: number,
-  call: () => T | PromiseLike<T>,
+  reply: T | PromiseLike<T>,
   lateError: (ms: number) => unknown,
   moreMs = 0,
   onLateValue: (value: T) => void = () => undefined,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const reply = Promise.resolve(call());
     let isLate = false;
     const cancel = setDeadline(
       ms,
@@ -83,7 +81,7 @@ export function callWithin<T>(
       },
       moreMs,
     );
-    reply.then(
+    Promise.resolve(reply).then(
       (value) => {
         cancel();
         if (isLate) onLateValue(value);

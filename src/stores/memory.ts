@@ -3,7 +3,7 @@ import { PassingEntries } from '../lib/passing-entries.js';
 import { copyString } from '../lib/text.js';
 import { describeHolder } from '../core/delivery.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
-import { toRecordKey } from '../core/record-key.js';
+import { toRecordKey } from '../core/callback.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { claimCallback } from '../../src/core/claim/claim-callback.js';
-import { rulesOf } from '../../src/core/claim/rules.js';
+import { claimCallback, rulesOf } from '../../src/core/claim/call-store.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
 import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';

@@ -2,8 +2,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
-import { Refused } from '../../src/core/input.js';
-import { deleteProtoKeys } from '../../src/core/validate.js';
+import { Refused, deleteProtoKeys } from '../../src/core/validate.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
@@ -102,7 +101,7 @@ test('an issue inside a list has the number of its entry', async () => {
 
 test('what another copy of the package has read or refused is known', async () => {
   vi.resetModules();
-  const copy = await import('../../src/core/input.js');
+  const copy = await import('../../src/core/validate.js');
   expect(copy.Refused).not.toBe(Refused);
   expect(await receiverOf().receive(new copy.Refused())).toMatchObject({ outcome: 'unauthorized' });
   expect(await receiverOf().receive(new copy.Unreadable('The body is not JSON.'))).toMatchObject({

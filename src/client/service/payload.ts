@@ -7,8 +7,8 @@ import {
   type CallbackShape,
   type FinalStatus,
 } from '../../core/callback.js';
-import { documentedService, toInvalid } from '../../core/documented.js';
-import type { CallbackFields, PayoutService, Reading } from '../../core/payout-service.js';
+import { documentedService } from '../../core/documented.js';
+import { toInvalid, type CallbackFields, type PayoutService, type Reading } from '../../core/payout-service.js';
 import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import { parseWith, type Issue, type StandardSchema } from '../../lib/standard-schema.js';
 

@@ -1,9 +1,48 @@
 import { describeState, hasMethods } from '../../lib/checks.js';
-import { callWithin, graceMs } from '../../lib/deadline.js';
+import { graceMs, waitWithin } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js';
 import { storeChannel, traceStoreCall, type StoreCall } from '../trace.js';
-import type { StoreRules } from './rules.js';
+import { isReversalOf } from '../facts.js';
+import type { SafeLogger } from '../../lib/logger.js';
+import type { InFlight } from '../in-flight.js';
+import { renewalsPerLease, type ResolvedTimes } from '../times.js';
+
+/** What the claims of a receiver share, and all else that reads or changes its records. */
+export interface ClaimParts {
+  readonly options: ResolvedTimes & {
+    readonly store: CallbackStore<unknown>;
+    readonly logger: SafeLogger;
+    /** Set for a service that reverses transfers: each transfer may have a second record. */
+    readonly onReversed?: unknown;
+  };
+  readonly rules: StoreRules;
+  readonly inFlight: InFlight;
+}
+
+/** What a claim may do depends on its store. All of that is here. */
+export interface StoreRules {
+  /**
+   * Whether the handler's writes are undone when the claim is lost, or its success cannot be recorded, and whether a
+   * claim queues for a connection before it begins. Where the writes are kept, the handler must not run again: the
+   * callback is claimed again, and the success recorded until that works.
+   */
+  readonly isTransactional: boolean;
+  /** Whether one claim may have both records: of a transfer and of its refund. */
+  readonly claimsBoth: boolean;
+  /** How long after its request a grant may be read, in milliseconds. Later, the lease may have lapsed. */
+  readonly readWithinMs: number;
+}
+
+export function rulesOf({ transactional, claimsBoth }: CallbackStore<unknown>, leaseMs: number): StoreRules {
+  const isTransactional = transactional === true;
+  return {
+    isTransactional,
+    claimsBoth: claimsBoth === true,
+    // A transactional store settles no claim that has lapsed, and may have no second connection for a renewal.
+    readWithinMs: isTransactional ? leaseMs : leaseMs / renewalsPerLease,
+  };
+}
 
 /** A request of the receiver. It always has the times that are optional for other callers. */
 export type TimedRequest = ClaimRequest & Required<Pick<ClaimRequest, 'timeoutMs' | 'queueMs'>>;
@@ -25,46 +64,44 @@ export function callStore<T>(
   onLateValue?: (value: T) => void,
 ): Promise<T> {
   const isTraced = name !== undefined && storeChannel.start.hasSubscribers;
-  const traced = isTraced ? () => traceStoreCall(name, call) : call;
-  return callWithin(timeoutMs, traced, lateError, graceMs, onLateValue);
+  return waitWithin(timeoutMs, isTraced ? traceStoreCall(name, call) : call(), lateError, graceMs, onLateValue);
 }
 
 /**
  * Makes one claim. If it is granted too late, it is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED, or as
  * the store does.
  */
-export function claimRecord<Tx>(
-  store: CallbackStore<Tx>,
+function claimRecord(
+  store: CallbackStore<unknown>,
   { key, id }: Claimed,
   request: TimedRequest,
-  { queues }: StoreRules,
-): Promise<ClaimReply<Tx>> {
+  { isTransactional }: StoreRules,
+): Promise<ClaimReply<unknown>> {
   const { token, timeoutMs, queueMs } = request;
-  const releaseLate = (reply: ClaimReply<Tx>): void => {
-    if (reply.state === 'claimed') releaseUnheld(reply.claim, id, request);
-  };
   return callStore(
-    queues ? queueMs + timeoutMs : timeoutMs,
-    // A JavaScript store may return a plain value.
-    () => Promise.resolve(store.claim(key, request)).then(requireReply<Tx>),
+    isTransactional ? queueMs + timeoutMs : timeoutMs,
+    async () => requireReply(await store.claim(key, request)),
     { method: 'claim', token, id },
-    releaseLate,
+    (reply) => {
+      if (reply.state === 'claimed') releaseUnheld(reply.claim, id, request);
+    },
   );
 }
 
 /** Calls a method of a claim. Rejects with STORE_TIMEOUT, or as the store does. */
-export function callClaim<Tx, Method extends Exclude<StoreCall['method'], 'claim'>>(
-  claim: Claim<Tx>,
+export function callClaim<Method extends Exclude<StoreCall['method'], 'claim'>>(
+  claim: Claim<unknown>,
   method: Method,
   id: string,
   { token, timeoutMs }: TimedRequest,
-): ReturnType<Claim<Tx>[Method]> {
-  const call = (): Promise<unknown> => claim[method]();
-  return callStore(timeoutMs, call, { method, token, id }) as ReturnType<Claim<Tx>[Method]>;
+): ReturnType<Claim<unknown>[Method]> {
+  // Asynchronous: a JavaScript store may throw, or return a plain value.
+  const call = async (): Promise<unknown> => claim[method]();
+  return callStore(timeoutMs, call, { method, token, id }) as ReturnType<Claim<unknown>[Method]>;
 }
 
 /** Frees a callback whose claim no delivery holds, so that it does not block the next attempt. Never throws. */
-export function releaseUnheld<Tx>(claim: Claim<Tx>, id: string, request: TimedRequest): void {
+export function releaseUnheld(claim: Claim<unknown>, id: string, request: TimedRequest): void {
   callClaim(claim, 'release', id, request).catch(() => undefined); // If this fails, the lease expires.
 }
 
@@ -73,7 +110,7 @@ function lateError(ms: number): TransferCallbackError {
 }
 
 /** Throws STORE_REPLY_UNEXPECTED unless `reply` is one. A JavaScript store may resolve with any value. */
-function requireReply<Tx>(reply: ClaimReply<Tx>): ClaimReply<Tx> {
+function requireReply(reply: ClaimReply<unknown>): ClaimReply<unknown> {
   const given = reply as unknown as Record<string, unknown> | null | undefined;
   if (given?.state === 'in_progress') return reply;
   if (given?.state === 'handled' && typeof given.fingerprint === 'string') return reply;
@@ -83,4 +120,95 @@ function requireReply<Tx>(reply: ClaimReply<Tx>): ClaimReply<Tx> {
     'Expected `store.claim` to resolve with `claimed` and its claim, with `in_progress`, or with `handled` and its ' +
       `fingerprint, got ${describeState(reply)}.`,
   );
+}
+
+/**
+ * Claims the record of a callback, or what a refund needs if the request is for both records. A claim that is granted
+ * too late is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED, or as the store does.
+ */
+export function claimCallback(
+  store: CallbackStore<unknown>,
+  callback: Claimed,
+  request: TimedRequest,
+  rules: StoreRules,
+): Promise<ClaimReply<unknown>> {
+  if (request.record !== 'both') return claimRecord(store, callback, request, rules);
+  return rules.claimsBoth
+    ? claimBoth(store, callback, request, rules)
+    : claimOneAfterTheOther(store, callback, request, rules);
+}
+
+/*
+ * A failure and a reversal both refund the transfer, so only one of them is handled, once. Each runs under the claim of
+ * the record of the refund:
+ *
+ * | the record of the transfer | claimed is                                                        |
+ * | -------------------------- | ----------------------------------------------------------------- |
+ * | free                       | the record of the transfer, and the record of its refund          |
+ * | handled with a success     | the record of its refund, if this is the reversal of that success |
+ *
+ * The record of the refund outlives a success that expires, is forgotten, or is recorded late over a refund.
+ */
+
+async function claimBoth(
+  store: CallbackStore<unknown>,
+  callback: Claimed,
+  request: TimedRequest,
+  rules: StoreRules,
+): Promise<ClaimReply<unknown>> {
+  const beganAt = performance.now();
+  const both = await claimRecord(store, callback, request, rules);
+  if (both.state !== 'handled' || !isReversalOf(both.fingerprint, request.fingerprint)) return both;
+  const { timeoutMs } = request;
+  const queueMs = Math.max(timeoutMs, Math.ceil(request.queueMs - (performance.now() - beganAt)));
+  return claimRecord(store, callback, { ...request, record: 'reversal', queueMs }, rules);
+}
+
+/** Claims the record of the refund first: it is kept if the other one has the success that is reversed. */
+async function claimOneAfterTheOther(
+  store: CallbackStore<unknown>,
+  callback: Claimed,
+  request: TimedRequest,
+  rules: StoreRules,
+): Promise<ClaimReply<unknown>> {
+  const refund = await claimRecord(store, callback, { ...request, record: 'reversal' }, rules);
+  if (refund.state !== 'claimed') return refund;
+  const transfer = await claimRecord(store, callback, { ...request, record: undefined }, rules).catch(
+    (error: unknown) => {
+      releaseUnheld(refund.claim, callback.id, request);
+      throw error;
+    },
+  );
+  if (transfer.state === 'claimed') return { state: 'claimed', claim: toPair(transfer.claim, refund.claim) };
+  if (transfer.state === 'handled' && isReversalOf(transfer.fingerprint, request.fingerprint)) return refund;
+  // If this fails, the delivery ends: a late release would free its next claim, which has the same token.
+  await callClaim(refund.claim, 'release', callback.id, request);
+  return transfer;
+}
+
+/**
+ * Makes one claim of two leases. The transfer, which has what the handler has written, is recorded first. If the refund
+ * cannot be recorded then, `settle` rejects, and is called again: both claims may be settled twice.
+ */
+function toPair(transfer: Claim<unknown>, refund: Claim<unknown>): Claim<unknown> {
+  return {
+    get tx() {
+      return transfer.tx;
+    },
+    get ended() {
+      return transfer.ended;
+    },
+    async renew() {
+      const [isHeld, isRefundHeld] = await Promise.all([transfer.renew(), refund.renew()]);
+      return isHeld && isRefundHeld;
+    },
+    async settle() {
+      const one = await transfer.settle();
+      const other = await refund.settle();
+      return { overlapped: one.overlapped || other.overlapped };
+    },
+    async release() {
+      await Promise.all([transfer.release(), refund.release()]);
+    },
+  };
 }

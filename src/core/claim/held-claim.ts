@@ -1,4 +1,3 @@
-import { hasMethods } from '../../lib/checks.js';
 import { pause, setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import type { AfterCommit } from '../after-commit.js';
@@ -6,10 +5,8 @@ import { DeliveryAborter, type Work } from '../in-flight.js';
 import type { Ending } from '../outcomes.js';
 import type { Claim } from '../store.js';
 import { maxHandlerTimeouts, renewalsPerLease } from '../times.js';
-import { callClaim, releaseUnheld, type TimedRequest } from './call-store.js';
-import { claimCallback } from './claim-callback.js';
+import { callClaim, releaseUnheld, claimCallback, type TimedRequest, type ClaimParts } from './call-store.js';
 import type { Line, LineEnd } from './line.js';
-import type { ClaimParts } from './rules.js';
 
 const firstRetryPauseMs = 100;
 
@@ -27,12 +24,12 @@ export type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unava
 type State = 'running' | 'overdue' | 'lost' | 'recording' | 'releasing' | 'finished';
 
 /** A claim that was granted. Its lease is renewed until the claim is settled, released or given up by `finish`. */
-export class HeldClaim<Tx> implements Work {
-  readonly #parts: ClaimParts<Tx>;
+export class HeldClaim implements Work {
+  readonly #parts: ClaimParts;
   readonly #request: TimedRequest;
   readonly #line: Line;
   readonly #startedAt = performance.now();
-  #claim: Claim<Tx>;
+  #claim: Claim<unknown>;
   /** What the claim that is held now has as `ended`. */
   #ended: unknown;
   #state: State = 'running';
@@ -44,16 +41,17 @@ export class HeldClaim<Tx> implements Work {
   #heartbeat: Timer;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
-  #recording: Promise<void> | undefined;
+  /** Resolves when recording has ended that `settle` has left to the background. `undefined` if there is none. */
+  recording: Promise<void> | undefined;
 
-  constructor(claim: Claim<Tx>, request: TimedRequest, line: Line, parts: ClaimParts<Tx>) {
+  constructor(claim: Claim<unknown>, request: TimedRequest, line: Line, parts: ClaimParts) {
     this.#claim = claim;
     this.#request = request;
     this.#line = line;
     this.#parts = parts;
+    this.#watchEnd();
     this.#heartbeat = this.#startHeartbeat();
     parts.inFlight.add(this);
-    this.#watchEnd();
   }
 
   get key(): string {
@@ -64,24 +62,19 @@ export class HeldClaim<Tx> implements Work {
     return this.#line.id;
   }
 
-  get tx(): Tx {
+  get tx(): unknown {
     return this.#claim.tx;
   }
 
   /** Whether `tx` has the handler's writes, which are committed with the record. */
   get isTransactional(): boolean {
-    return this.#parts.rules.undoesWrites;
+    return this.#parts.rules.isTransactional;
   }
 
   get handlerMs(): number | undefined {
     return this.#state === 'running' || this.#state === 'overdue' || this.#state === 'lost'
       ? this.#runningMs
       : undefined;
-  }
-
-  /** Resolves when recording has ended that `settle` has left to the background. `undefined` if there is none. */
-  get recording(): Promise<void> | undefined {
-    return this.#recording;
   }
 
   get signal(): AbortSignal {
@@ -108,10 +101,10 @@ export class HeldClaim<Tx> implements Work {
       return { outcome: 'processed', overlapped };
     } catch (thrown) {
       const error = toReason(thrown);
-      if (this.#parts.rules.undoesWrites) return { outcome: 'store_unavailable', error };
+      if (this.#parts.rules.isTransactional) return { outcome: 'store_unavailable', error };
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
       if (this.#hasTurn) this.#line.tell(this.#success);
-      this.#recording = this.#recordInBackground(afterCommit);
+      this.recording = this.#recordInBackground(afterCommit);
       return { outcome: 'processed', overlapped: false, error };
     }
   }
@@ -177,7 +170,7 @@ export class HeldClaim<Tx> implements Work {
       const { ended } = this.#claim;
       this.#ended = ended;
       // A JavaScript store may have any value there.
-      if (!hasMethods(ended, 'then')) return;
+      if (typeof (ended as Partial<Promise<unknown>> | null | undefined)?.then !== 'function') return;
       const lose = (): void => {
         if (this.#ended === ended && this.#state === 'running') this.#lose();
       };
@@ -238,7 +231,7 @@ export class HeldClaim<Tx> implements Work {
   async #claimAgain(): Promise<boolean> {
     const { options, rules } = this.#parts;
     const { store, logger } = options;
-    if (rules.undoesWrites) return false;
+    if (rules.isTransactional) return false;
     const request = { ...this.#request, token: this.#nextToken() };
     const reply = await claimCallback(store, this.#line, request, rules);
     if (reply.state !== 'claimed') return false;

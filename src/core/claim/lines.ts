@@ -4,25 +4,23 @@ import type { Delivery } from '../delivery.js';
 import { isRefund, isReversalOf } from '../facts.js';
 import type { Claim, ClaimReply } from '../store.js';
 import { maxHandlerTimeouts } from '../times.js';
-import { callClaim, releaseUnheld, type TimedRequest } from './call-store.js';
-import { claimCallback } from './claim-callback.js';
+import { callClaim, releaseUnheld, claimCallback, type TimedRequest, type ClaimParts } from './call-store.js';
 import { HeldClaim } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
-import type { ClaimParts } from './rules.js';
 
 /**
  * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds,
  * the result is `handled`; if it fails, the waiting delivery claims. Deliveries of one callback in one process share a
  * line: a thousand copies cost the store as much as one, and all get the handler's result as soon as it succeeds.
  */
-export class Lines<Tx> {
-  readonly #parts: ClaimParts<Tx>;
+export class Lines {
+  readonly #parts: ClaimParts;
   readonly #lines = new PassingEntries<Line>();
   /** The lines of failures and reversals, of which one refunds a transfer. They learn of other records. */
   readonly #refunds = new PassingEntries<Line>();
   #isClosed = false;
 
-  constructor(parts: ClaimParts<Tx>) {
+  constructor(parts: ClaimParts) {
     this.#parts = parts;
   }
 
@@ -34,11 +32,11 @@ export class Lines<Tx> {
    * Claims the callback of a delivery, and tells the delivery when it begins to wait for another one that holds the
    * claim. A refund claims both records, or only the record of the refund if it reverses a success. Never rejects.
    */
-  claim(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
+  claim(delivery: Delivery): Promise<HeldClaim | LineEnd> {
     return this.#claim(delivery, performance.now() + this.#parts.options.inFlightWaitMs);
   }
 
-  #claim(delivery: Delivery, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+  #claim(delivery: Delivery, waitEndsAt: number): Promise<HeldClaim | LineEnd> {
     const lines = this.#claimsBoth(delivery) ? this.#refunds : this.#lines;
     const line = lines.get(delivery.key);
     return line === undefined
@@ -57,7 +55,7 @@ export class Lines<Tx> {
     for (const line of [...this.#lines.values(), ...this.#refunds.values()]) line.tell({ state: 'closing' });
   }
 
-  async #waitAndAsk(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+  async #waitAndAsk(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim | LineEnd> {
     delivery.beginWait();
     const result = await line.wait(waitEndsAt - performance.now());
     if (result === undefined) {
@@ -69,7 +67,7 @@ export class Lines<Tx> {
   }
 
   /** Asks the store, and again while another process holds the claim. */
-  async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+  async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim | LineEnd> {
     while (!this.#isClosed) {
       const request = this.#toRequest(delivery, waitEndsAt - performance.now());
       const reply = await this.#claimInTime(line, request);
@@ -115,9 +113,9 @@ export class Lines<Tx> {
    * delivery has settled. A reply that is read late proves nothing either. All claims have the same token: no handler
    * runs yet under one that a late release could free. Never rejects.
    */
-  async #claimInTime(line: Line, request: TimedRequest): Promise<ClaimReply<Tx> | Unavailable> {
+  async #claimInTime(line: Line, request: TimedRequest): Promise<ClaimReply<unknown> | Unavailable> {
     const { options, rules } = this.#parts;
-    let granted: Claim<Tx> | undefined;
+    let granted: Claim<unknown> | undefined;
     let isHeld = false;
     line.beginAsking();
     try {
@@ -126,7 +124,7 @@ export class Lines<Tx> {
         if (granted !== undefined && isHeld) {
           isHeld = await callClaim(granted, 'renew', line.id, request);
         } else {
-          const reply: ClaimReply<Tx> = await claimCallback(options.store, line, request, rules);
+          const reply: ClaimReply<unknown> = await claimCallback(options.store, line, request, rules);
           if (reply.state !== 'claimed') return reply;
           granted = reply.claim;
           isHeld = true;

@@ -1,7 +1,7 @@
 import { describeGiven, invalidArgument, onlyKnownOptions } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
-import { toRecordKey } from '../../core/record-key.js';
+import { toRecordKey } from '../../core/callback.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './commands.js';
 import { parseRecord, renderClaimed, renderHandled, toStoreRecord } from './record.js';
 import { forgetScript, readScript, releaseScript, renewScript } from './scripts.js';

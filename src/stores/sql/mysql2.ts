@@ -1,5 +1,5 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
-import { callWithin, graceMs } from '../../lib/deadline.js';
+import { graceMs, waitWithin } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { lend, type LendRules, type Loan } from './lend.js';
 import { mysqlMechanism } from './mysql.js';
@@ -123,8 +123,8 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
       this.#connection.destroy();
       return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
     };
-    const query = (): PromiseLike<unknown> => this.#connection.query({ sql, ...plainRows });
-    const [rows] = (await callWithin(timeoutMs, query, giveUp, graceMs)) as readonly [unknown];
+    const reply: PromiseLike<unknown> = this.#connection.query({ sql, ...plainRows });
+    const [rows] = (await waitWithin(timeoutMs, reply, giveUp, graceMs)) as readonly [unknown];
     return Array.isArray(rows) ? (rows as Rows) : [];
   }
 
@@ -135,9 +135,9 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
 
 /** Takes a connection out of the pool. Rejects with STORE_TIMEOUT if the pool has none within `waitMs`. */
 function takeConnection(pool: MysqlPool, waitMs: number): Promise<MysqlConnection> {
-  return callWithin(
+  return waitWithin(
     waitMs,
-    () => pool.getConnection(),
+    pool.getConnection(),
     (ms) => new TransferCallbackError('STORE_TIMEOUT', `The pool had no connection within ${Math.round(ms)} ms.`),
     0,
     (connection) => {

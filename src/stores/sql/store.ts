@@ -2,7 +2,7 @@ import { receiverDefaults, requirePruneAge } from '../../core/times.js';
 import { firstRetryMs } from '../../core/service.js';
 import type { CallbackStore, ClaimRequest, StoreRecord } from '../../core/store.js';
 import { onlyKnownOptions } from '../../lib/checks.js';
-import { toRecordKey } from '../../core/record-key.js';
+import { toRecordKey } from '../../core/callback.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { Mechanism, Query, Records } from './claims.js';
 import { nameMissingTable } from './missing-table.js';
