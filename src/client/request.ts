@@ -33,7 +33,7 @@ type RequestResult =
 /** Decompressed bytes: a few kilobytes of gzip can hold gigabytes. */
 const longestResponseBytes = 1_048_576;
 
-/** Sends one request and reads its response, within `timeoutMs`. Rejects only with INVALID_ARGUMENT for a blocked port. */
+/** Sends one request and reads its response, within `timeoutMs`. Rejects only if fetch blocks the port. */
 export async function sendOnce(
   { baseUrl, headers, secrets, timeoutMs, fetch }: ServiceAccess,
   path: string,

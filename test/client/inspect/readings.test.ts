@@ -1,13 +1,115 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { CallbackStore, transferCallbackSchema } from 'transfer-callbacks';
 import { inspectTransfer, transferService } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { z } from 'zod';
 import { documentedService } from '../../../src/core/documented.js';
 import { fakeClock, receiverOf } from '../../core/support.js';
 import { freePort } from '../../support/servers/port.js';
 import { serve } from '../../support/servers/serve.js';
 import { containing } from '../../support/helpers/containing.js';
 import { serviceOf, startService } from '../support.js';
-import { callback, inspectWith, record } from './support.js';
+
+/** The callback of the transfer that `inspectWith` asks about. */
+const callback = transferSucceeded({
+  id: 'tr-1',
+  externalId: 'payout-1',
+  amount: 5,
+  timestamp: new Date().toISOString(),
+});
+
+/** The facts of this callback, as the record of a store has them. */
+const record = '["SUCCESS",5,"XAF","payout-1"]';
+
+/** Inspects a transfer where the service responds with `data` and the store has this record. */
+function inspectWith(
+  data: object,
+  found: Awaited<ReturnType<NonNullable<CallbackStore['read']>>>,
+  changes: object = {},
+) {
+  const { service, store, ...options } = changes as { service?: object; store?: object };
+  const known = serviceOf({ getTransaction: () => Promise.resolve({ ...callback.data, ...data }) });
+  const read = () => Promise.resolve(found);
+  const given: object = { service: service ?? known, store: { claim: read, read, ...store } };
+  return inspectTransfer({ id: 'tr-1', receiver: receiverOf(given), ...options });
+}
+
+describe('what is compared', () => {
+  test('an inspection compares every fact that the service reports with the record', async () => {
+    const long = 'x'.repeat(300);
+    const cases: [what: string, data: object, fingerprint: string, verdict: string][] = [
+      ['the same facts', {}, record, 'handled'],
+      ['another amount', { amount: 6 }, record, 'conflict'],
+      ['the amount as text', { amount: '5.00' }, record, 'handled'],
+      ['the amount as another text', { amount: '5.00' }, '["SUCCESS","5.0","XAF","payout-1"]', 'handled'],
+      ['another amount as text', { amount: '5.01' }, record, 'conflict'],
+      ['another status, with the amount as text', { amount: '5.00', status: 'FAILED' }, record, 'conflict'],
+      ['an amount that is no text of a number', { amount: '' }, record, 'conflict'],
+      ['a null amount', { amount: null }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
+      ['an empty amount, where the record has 0', { amount: '' }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
+      [
+        'an amount of 0, where that of the record is empty',
+        { amount: 0 },
+        '["SUCCESS","","XAF","payout-1"]',
+        'conflict',
+      ],
+      ['another amount, where the record has text', { amount: 5 }, '["SUCCESS","6","XAF","payout-1"]', 'conflict'],
+      ['an externalId that is the same number', { externalId: '01' }, '["SUCCESS",5,"XAF",1]', 'conflict'],
+      ['another currency', { currency: 'XOF' }, record, 'conflict'],
+      ['another status', { status: 'FAILED' }, record, 'conflict'],
+      ['another externalId', { externalId: 'payout-2' }, record, 'conflict'],
+      ['facts that the service leaves out', { amount: undefined, currency: undefined }, record, 'handled'],
+      ['facts that the callback of another service left out', {}, '["SUCCESS",null,null,"payout-1"]', 'handled'],
+      ['a list without facts', {}, '[]', 'conflict'],
+      ['long text', { externalId: long }, JSON.stringify(['SUCCESS', 5, 'XAF', long]), 'handled'],
+      ['text that turns the line', { currency: '\u202e' }, '["SUCCESS",5,"\u202e","payout-1"]', 'handled'],
+      ['a record that cannot be read as facts', {}, 'facts of a store of your own', 'undecided'],
+    ];
+    for (const [what, data, fingerprint, verdict] of cases) {
+      const inspection = await inspectWith(data, { state: 'handled', fingerprint });
+      expect(inspection.verdict, what).toBe(verdict);
+    }
+  });
+
+  test('is what the schema of the receiver makes of the transfer', async () => {
+    const schema = z.discriminatedUnion('event', [
+      z.object({
+        event: z.literal('transfer.success'),
+        data: z.object({
+          ...{ id: z.string(), externalId: z.string(), currency: z.string(), status: z.literal('SUCCESS') },
+          amount: z.string().transform(parseFloat),
+        }),
+      }),
+    ]);
+    const handled = { state: 'handled', fingerprint: record } as const;
+    expect((await inspectWith({ amount: '5.00 XAF' }, handled)).verdict).toBe('conflict');
+    const { readCallback } = transferService({ payload: schema as unknown as typeof transferCallbackSchema });
+    const inspect = (amount: unknown) => {
+      const known = serviceOf({ getTransaction: () => Promise.resolve({ ...callback.data, amount }) });
+      return inspectWith({}, handled, { service: { ...known, readCallback } });
+    };
+    expect((await inspect('5.00 XAF')).verdict).toBe('handled');
+    expect((await inspect(5)).verdict).toBe('handled'); // It does not fit the schema.
+  });
+
+  test('a transfer that is final at an unknown time has none', async () => {
+    for (const timestamp of [undefined, 'soon', 5]) {
+      expect(await inspectWith({ timestamp }, { state: 'free' })).toMatchObject({ service: { finalAt: undefined } });
+    }
+  });
+
+  test('a transfer that becomes final between the two readings is not called unfounded', async () => {
+    const statuses = ['PENDING', 'SUCCESS'];
+    const getTransaction = vi.fn(() => Promise.resolve({ ...callback.data, status: statuses.shift() ?? '' }));
+    const handled = { state: 'handled', fingerprint: record } as const;
+    expect(await inspectWith({}, handled, { service: serviceOf({ getTransaction }) })).toMatchObject({
+      verdict: 'handled',
+      service: { state: 'final' },
+    });
+    expect(getTransaction).toHaveBeenCalledTimes(2);
+  });
+});
 
 describe('what is read', () => {
   test('a claim is advised with its holder and its lease, as far as it tells them', async () => {
@@ -90,6 +192,24 @@ describe('what is read', () => {
     }
   });
 
+  test('a transfer that the service responds with 404 for is unknown, and undecided once it was handled', async () => {
+    const { client } = await startService([[404, '']]);
+    const inspect = (found: Parameters<typeof inspectWith>[1]) => inspectWith({}, found, { service: client });
+    expect(await inspect({ state: 'free' })).toMatchObject({
+      verdict: 'unknown',
+      service: { state: 'unknown', error: { status: 404 } },
+      recordId: 'tr-1',
+      advice: containing('Do not conclude that the transfer has failed'),
+    });
+    // The address may be wrong.
+    expect(await inspect({ state: 'handled', fingerprint: record })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'unknown' },
+      meaning: 'The handler has succeeded, but the service responded with 404.',
+      advice: expect.stringMatching(/^Check the address and the API key of the service first/) as string,
+    });
+  });
+
   test('a receiver is waited for as long as it waits for its store', async () => {
     fakeClock();
     onTestFinished(() => void vi.useRealTimers());
@@ -170,12 +290,6 @@ test('a missed transfer whose record cannot have expired is reconciled first', a
   );
 });
 
-test('a signal that has aborted is heard before a store that does not reply', async () => {
-  const receiver = { inspect: () => new Promise<never>(() => undefined) };
-  const signal = AbortSignal.abort(new Error('the pod is leaving'));
-  await expect(inspectTransfer({ id: 'tr-1', receiver, signal })).rejects.toThrow('the pod is leaving');
-});
-
 test('an inspection leaves no timer and no listener behind', async () => {
   fakeClock();
   onTestFinished(() => void vi.useRealTimers());
@@ -183,14 +297,6 @@ test('an inspection leaves no timer and no listener behind', async () => {
   await inspectWith({}, { state: 'free' }, { signal });
   expect(vi.getTimerCount()).toBe(0);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
-});
-
-test('a receiver is asked through its inspect', async () => {
-  const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, here: { sinceMs: 5 } }));
-  const options = { service: serviceOf({ getTransaction: () => callback.data }) };
-  const inspection = await inspectTransfer({ id: 'tr-1', receiver: { inspect, options } });
-  expect(inspection).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
-  expect(inspect).toHaveBeenCalledWith('tr-1');
 });
 
 test('options of inspectTransfer that do not fit are refused, and the error names them', async () => {
