@@ -1,9 +1,10 @@
-// What `pending` yields: numeric ids, what is no transfer, a transfer twice, and more without end.
-import { describe, expect, test } from 'vitest';
-import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
+// What `pending` yields: numeric ids, what is no transfer, a transfer twice, more without end, and dates in the future.
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { reconcileTransfers, type PendingTransfer, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
+import { startPayouts } from '../service/support.js';
 import {
   emptyReport,
   final,
@@ -82,6 +83,8 @@ describe('repetitions of a transfer', () => {
     const report = await reconcile(client, { pending });
     expect(report).toMatchObject({ ...emptyReport, processed: 1, duplicate: 1, queries: 2 });
     expect(received).toHaveLength(2);
+    const numeric = generate([8841, '8841', 8841n].map((each) => ({ id: each, createdAt })));
+    expect(await reconcile(client, { pending: numeric })).toMatchObject({ ...emptyReport, unknown: 1, problems: [{}] });
   });
 
   test('fewer than 1 000 repetitions in a row are no fault', async () => {
@@ -90,13 +93,6 @@ describe('repetitions of a transfer', () => {
     const pending = generate([...rows, ...rows.slice(0, 998)]);
     const report = await reconcileTransfers({ receiver: serving(receiver, client), pending });
     expect(report).toMatchObject({ ...emptyReport, pending: 1_500, queries: 1_500 });
-  });
-
-  test('a repeated transfer is recognised by a numeric id, too', async () => {
-    const { client } = await startQueries(final);
-    const pending = generate([8841, '8841', 8841n].map((each) => ({ id: each, createdAt })));
-    const report = await reconcile(client, { pending });
-    expect(report).toMatchObject({ ...emptyReport, processed: 1 });
   });
 });
 
@@ -137,4 +133,69 @@ test('an item of `pending` that is no transfer fails alone, with an error that n
     expect(report, message).toMatchObject({ failed: 1, pending: 1, problems });
     expect(report.oldestOpenMs).toBeLessThan(10 * dayMs);
   }
+});
+
+test('a transfer that was created later than clocks differ is queried immediately, and is a problem', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  vi.setSystemTime('2026-11-28T12:00:00Z');
+  const { receiver, ran, received } = await startPayouts({
+    byMinutes: 'SUCCESS',
+    byHours: 'SUCCESS',
+    open: 'payout.returning',
+  });
+  const ages = {
+    byMinutes: -15 * 60_000,
+    byHours: -15 * 60_000 - 1,
+    open: 1 - dayMs,
+    unheard: -7_200_000,
+    beyond: -dayMs,
+  };
+  const told: Reconciled[] = [];
+  const report = await reconcileTransfers({
+    receiver,
+    pending: Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: new Date(Date.now() - ageMs) })),
+    concurrency: 1,
+    onProgress: (each) => told.push(each),
+  });
+  const error = {
+    code: 'INVALID_ARGUMENT',
+    message: containing(
+      'Expected `createdAt` of a transfer of `pending` to be in the past, got 2026-11-28T12:15:00.001Z: another time zone?',
+    ),
+  };
+  expect(told).toMatchObject([
+    { id: 'byMinutes', result: 'pending', reason: 'too_young' },
+    { id: 'byHours', result: 'processed', status: 'payout.paid', error },
+    { id: 'open', result: 'pending', reason: 'not_final', error: { code: 'INVALID_ARGUMENT' } },
+    { id: 'unheard', result: 'unknown', error: { code: 'REFUSED', status: 404 } },
+    { id: 'beyond', result: 'failed', error: { code: 'INVALID_ARGUMENT' } },
+  ]);
+  expect(told[0]).not.toHaveProperty('error');
+  expect(ran).toEqual(['SUCCESS byHours']);
+  expect(received).toHaveLength(3);
+  expect(report).toMatchObject({ processed: 1, pending: 2, unknown: 1, failed: 1, oldestOpenMs: undefined });
+  expect(report.problems).toEqual(told.slice(1));
+});
+
+test('an item of `paid` without a date, or with one in the future, is named as one of `paid`', async () => {
+  const { receiver } = await startPayouts({ a: 'REVERSED', b: 'SUCCESS' });
+  const { paid } = await reconcileTransfers({
+    receiver,
+    concurrency: 1,
+    paid: [{ id: 'a', createdAt: Date.now() + 3_600_000 }, { id: 'b', createdAt: Date.now() }, { id: 'c' } as never],
+  });
+  const problems = [
+    {
+      id: 'a',
+      paid: true,
+      error: { message: containing('`createdAt` of a transfer of `paid` to be in the past, got ') },
+    },
+    {
+      id: 'c',
+      paid: true,
+      error: { message: containing('Expected `createdAt` of a transfer of `paid` to be a Date') },
+    },
+  ];
+  expect(paid).toMatchObject({ processed: 1, unchanged: 1, failed: 1, problems });
 });

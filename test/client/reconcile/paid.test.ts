@@ -56,8 +56,7 @@ describe('of `paid`', () => {
   });
 
   test('a transfer that is open a week after its creation is a problem, as one whose success was forged', async () => {
-    const { store } = await startStore();
-    const { receiver, ran } = await startPayouts({ old: 'payout.returning', young: 'payout.returning' }, store);
+    const { receiver, ran } = await startPayouts({ old: 'payout.returning', young: 'payout.returning' });
     const dayMs = 86_400_000;
     const paid = [
       { id: 'old', createdAt: Date.now() - 8 * dayMs },
@@ -106,14 +105,6 @@ describe('of `paid`', () => {
     expect((await second).failed + ((await second).paid?.failed ?? 1)).toBe(0);
     expect(ran.filter((each) => each.startsWith('REVERSED'))).toEqual(['REVERSED a', 'REVERSED b']);
   });
-
-  test('an item that is none fails alone, and is named as one of `paid`', async () => {
-    const { receiver } = await startPayouts({ a: 'SUCCESS' });
-    const paid = [{ id: 'a' } as never, ...listOf('a')];
-    const report = await reconcileTransfers({ receiver, paid });
-    expect(report.paid).toMatchObject({ failed: 1, unchanged: 1 });
-    expect(report.paid?.problems[0]?.error.message).toContain('Expected `createdAt` of a transfer of `paid` to be');
-  });
 });
 
 describe('both lists', () => {
@@ -134,16 +125,6 @@ describe('both lists', () => {
     expect(received.map(({ url }) => url?.split('/')[2])).toEqual(['open', ...ids]);
     expect(most).toBe(2);
     expect(report).toMatchObject({ processed: 1, queries: 1, paid: { failed: 3, queries: 3 } });
-  });
-
-  test('a reversal that `pending` finds is handled', async () => {
-    const { receiver, ran } = await startPayouts({ a: 'REVERSED' });
-    expect(await reconcileTransfers({ receiver, pending: listOf('a') })).toMatchObject({
-      processed: 1,
-      paid: undefined,
-    });
-    expect(await receiver.receive(announced('SUCCESS', 'a'))).toMatchObject({ outcome: 'duplicate' });
-    expect(ran).toEqual(['REVERSED a']);
   });
 
   test('share their limit and their signal, and each has its cursor', async () => {
@@ -196,13 +177,6 @@ describe('both lists', () => {
       code: 'PAID_FAILED',
       message,
     });
-  });
-
-  test('ten failures in a row end `paid`, and the report of `pending` is whole', async () => {
-    const down = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`p${index}`, [401, ''] as Reply]));
-    const { receiver } = await startPayouts({ ...down, a: 'SUCCESS' });
-    const report = await reconcileTransfers({ receiver, pending: listOf('a'), paid: listOf(...Object.keys(down)) });
-    expect(report).toMatchObject({ processed: 1, stopped: undefined, paid: { failed: 10, stopped: 'refused' } });
   });
 });
 

@@ -18,53 +18,25 @@ async function receiveConfirmed(status: Status, known: Known | undefined, before
 }
 
 describe('a callback that the service', () => {
+  const contradicted = { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') };
+  const open = containing('the service reports the status payout.returning, which is not final.');
+  const lost = { ...announced('SUCCESS', 'a'), event: 'payout.lost' };
+  const noKey = containing('Expected a key of `states`, got ');
+  const otherMoney = announced('REVERSED', 'a', { amount: 99 });
   test.each<[why: string, status: Status, known: Known | undefined, error: object]>([
-    [
-      'has as failed',
-      'SUCCESS',
-      'FAILED',
-      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
-    ],
-    [
-      'has as succeeded',
-      'FAILED',
-      'SUCCESS',
-      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
-    ],
-    [
-      'has not reversed',
-      'REVERSED',
-      'SUCCESS',
-      { code: 'UNCONFIRMED', message: containing('to confirm the event, status of') },
-    ],
-    [
-      'has as pending',
-      'SUCCESS',
-      'payout.returning',
-      {
-        code: 'NOT_FINAL',
-        message: containing('the service reports the status payout.returning, which is not final.'),
-      },
-    ],
+    ['has as failed', 'SUCCESS', 'FAILED', contradicted],
+    ['has as succeeded', 'FAILED', 'SUCCESS', contradicted],
+    ['has not reversed', 'REVERSED', 'SUCCESS', contradicted],
+    ['has as pending', 'SUCCESS', 'payout.returning', { code: 'NOT_FINAL', message: open }],
     ['does not know', 'SUCCESS', undefined, { code: 'REFUSED', status: 404, authenticationFaults: [] }],
     ['refuses to tell', 'SUCCESS', [400, ''], { code: 'REFUSED', status: 400, authenticationFaults: [] }],
     ['cannot be asked about', 'SUCCESS', [503, ''], { code: 'UNAVAILABLE', status: 503 }],
     ['hangs up on', 'SUCCESS', hangUp, { code: 'UNAVAILABLE', status: undefined }],
-    [
-      'gives in a state that is not known',
-      'SUCCESS',
-      [200, { ...announced('SUCCESS', 'a'), event: 'payout.lost' }],
-      { code: 'UNREADABLE_RESPONSE', message: containing('Expected a key of `states`, got ') },
-    ],
+    ['gives in an unknown state', 'SUCCESS', [200, lost], { code: 'UNREADABLE_RESPONSE', message: noKey }],
     ['gives with another amount', 'SUCCESS', [200, announced('SUCCESS', 'a', { amount: 99 })], { code: 'UNCONFIRMED' }],
     ['mistakes for another one', 'SUCCESS', [200, announced('SUCCESS', 'b')], { code: 'UNCONFIRMED' }],
     ['gives as another one that was reversed', 'SUCCESS', [200, announced('REVERSED', 'b')], { code: 'UNCONFIRMED' }],
-    [
-      'gives as reversed with other money',
-      'SUCCESS',
-      [200, announced('REVERSED', 'a', { amount: 99 })],
-      { code: 'UNCONFIRMED' },
-    ],
+    ['gives as reversed with other money', 'SUCCESS', [200, otherMoney], { code: 'UNCONFIRMED' }],
     ['gives as no JSON', 'SUCCESS', [200, '<html>'], { code: 'UNREADABLE_RESPONSE', status: 200 }],
   ])('%s is unconfirmed, and runs nothing', async (_, status, known, error) => {
     const { ended, ran } = await receiveConfirmed(status, known);

@@ -15,7 +15,7 @@ import { containing } from '../../support/helpers/containing.js';
 import { announced, reversingReceiver, reversingService } from '../../support/helpers/reversing.js';
 import { serve } from '../../support/servers/serve.js';
 import { startService, type Reply } from '../support.js';
-import { apiKey, listOf, startPayouts, type Payload } from './support.js';
+import { apiKey, listOf, type Payload } from './support.js';
 
 type Query = NonNullable<ServiceOptions<unknown, never, never>['query']>;
 
@@ -41,19 +41,25 @@ async function startAsking(replies: readonly Reply[], options: object = {}) {
 const paid: Reply = [200, announced('SUCCESS', 'a')];
 
 describe('`get`', () => {
-  test('sends the headers to the address under `baseUrl`, and takes whole URLs, too', async () => {
-    const { ask, received, baseUrl } = await startAsking([paid]);
-    expect(await ask()).toEqual({ id: 'a', result: 'processed', status: 'payout.paid' });
-    const whole = asking((id, get) => get(`${baseUrl}/v2/${id}`), { baseUrl: 'https://never.example' });
-    expect(await whole.ask()).toMatchObject({ result: 'processed' });
-    const slashes = asking((id, get) => get(`/v3/${id}`), { baseUrl: `${baseUrl}/api//` });
-    expect(await slashes.ask()).toMatchObject({ result: 'processed' });
-    expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([
-      'GET /payouts/a',
-      'GET /v2/a',
-      'GET /api/v3/a',
-    ]);
-    expect(received[0]?.headers.authorization).toBe(`Bearer ${apiKey}`);
+  test('sends the headers to the path under `baseUrl`, or to a whole URL', async () => {
+    const { baseUrl, received } = await startService([paid]);
+    const authorization = `Bearer ${apiKey}`;
+    for (const [base, url] of [
+      [baseUrl, '/payouts/a'],
+      [`${baseUrl}/api//`, '/v3/a?next=https://merchant.example/'],
+      ['https://never.example', `${baseUrl}/v2/a`],
+      ['https://never.example', `${baseUrl.replace('http', 'HTTP')}/v4/a`],
+    ] as const) {
+      const { ask } = asking((_id, get) => get(url, { authorization }), { baseUrl: base });
+      expect(await ask(), url).toEqual({ id: 'a', result: 'processed', status: 'payout.paid' });
+    }
+    expect(received.map(({ method, url, headers }) => [method, url, headers.authorization])).toEqual(
+      ['/payouts/a', '/api/v3/a?next=https://merchant.example/', '/v2/a', '/v4/a'].map((url) => [
+        'GET',
+        url,
+        authorization,
+      ]),
+    );
   });
 
   test('reads JSON of at most 1 MiB', async () => {
@@ -84,7 +90,7 @@ describe('`get`', () => {
   test('sends nothing to what is no http or https URL, and shows no credentials of one', async () => {
     for (const url of [
       '/payouts/a',
-      'ftp://service.example/a',
+      'ftp://service.example/http://service.example',
       'file:///etc/passwd',
       'data:application/json,{}',
       `https://user:${apiKey}@service.example/`,
@@ -113,6 +119,29 @@ describe('`get`', () => {
       expect(show(ended, { depth: null, showHidden: true })).not.toContain(apiKey);
     }
     await raw.close();
+  });
+
+  test('redacts words of the headers and values of the URL from 8 characters on, and shows the id', async () => {
+    const id = 'payout of today';
+    const longer = 'a secret+of the URL';
+    const secrets = ['in-eight', longer, encodeURIComponent(longer), 'a secret', 'bare-token'];
+    const shown = [id, encodeURIComponent(id), 'Bearer', 'a-seven'];
+    const message = [...shown, ...secrets].join('|');
+    const { baseUrl } = await startService([[400, { error: true, statusCode: 400, message, data: null }]]);
+    const path = `/?bare-token&id=${encodeURIComponent(id)}&old=a%20secret&token=${encodeURIComponent(longer)}`;
+    const { ask } = asking((_id, get) => get(path, { authorization: 'Bearer a-seven in-eight\n' }), { baseUrl });
+    const { error } = await ask(id);
+    const redacted = [...shown, ...secrets.map(() => '[redacted]')].join('|');
+    expect(error).toMatchObject({ code: 'REFUSED', body: { message: redacted } });
+    expect(secrets.filter((secret) => show(error).includes(secret))).toEqual([]);
+  });
+
+  test('names a header without a value, and sends nothing', async () => {
+    const { ask } = asking((_id, get) => get('http://127.0.0.1:9/', { 'x-api-key': undefined as never }));
+    const message = containing(
+      'Expected `query` to give `get` headers that are strings, and `x-api-key` is undefined.',
+    );
+    expect(await ask()).toMatchObject({ result: 'failed', error: { code: 'INVALID_ARGUMENT', message } });
   });
 });
 
@@ -147,19 +176,6 @@ describe('a `query`', () => {
     const refused = await ask();
     expect(refused).toMatchObject({ result: 'unknown', error: { status: 404 } });
     expect(String(refused.error)).not.toContain('does it return');
-  });
-
-  test('may catch a refusal of `get`, and compares codes', async () => {
-    const { baseUrl } = await startService([[404, '']]);
-    const query: Query = async (_id, get) => {
-      try {
-        return (await get(`${baseUrl}/a`)) as unknown;
-      } catch (error) {
-        if ((error as TransferClientError).status === 404) return announced('FAILED', 'a');
-        throw error;
-      }
-    };
-    expect(await asking(query).ask()).toMatchObject({ result: 'processed', status: 'payout.bounced' });
   });
 
   test('that does not await `get` is told so, and what is never awaited ends nothing when it rejects', async () => {
@@ -250,16 +266,6 @@ describe('a `query`', () => {
     expect(await run).toMatchObject({ pending: 1, stopped: 'aborted' });
     never.resolve();
   });
-});
-
-test('one definition reads what is sent, what is confirmed, what is reconciled and what is inspected', async () => {
-  const { service, receiver, ran } = await startPayouts({ a: 'SUCCESS' });
-  const { receiver: confirming } = reversingReceiver(receiver.options.store, { service, confirm: true });
-  expect(await reconcileTransfers({ receiver, pending: listOf('a') })).toMatchObject({ processed: 1 });
-  expect(await confirming.receive(announced('SUCCESS', 'a'))).toMatchObject({ outcome: 'duplicate' });
-  const inspection = await inspectTransfer({ receiver, id: 'a' });
-  expect(inspection).toMatchObject({ verdict: 'handled', service: { callback: announced('SUCCESS', 'a') } });
-  expect(ran).toEqual(['SUCCESS a']);
 });
 
 test('a service that cannot be asked is refused when a run is made', async () => {

@@ -1,8 +1,7 @@
 // What `query` resolves with is read as a callback is, although it is read several times.
 import { expect, test } from 'vitest';
-import { inspectTransfer, reconcileTransfer, reconcileTransfers } from 'transfer-callbacks/client';
+import { inspectTransfer, reconcileTransfers } from 'transfer-callbacks/client';
 import { announced, serve, states } from '../../core/service-support.js';
-import { containing } from '../../support/helpers/containing.js';
 import { listOf } from './support.js';
 
 type Sent = ReturnType<typeof announced>;
@@ -28,19 +27,6 @@ test('a read that changes what it reads gives the same amount to every handler, 
       service: { callback: announced('payout.paid') },
     });
   }
-});
-
-test('a header without a value is named, and nothing is sent', async () => {
-  const query = (id: string, get: (url: string, headers: object) => unknown): unknown =>
-    get(`http://127.0.0.1:9/${id}`, { 'x-api-key': undefined });
-  const { receiver } = serve({ query });
-  expect(await reconcileTransfer({ receiver, id: '7' })).toMatchObject({
-    result: 'failed',
-    error: {
-      code: 'INVALID_ARGUMENT',
-      message: containing('Expected `query` to give `get` headers that are strings, and `x-api-key` is undefined.'),
-    },
-  });
 });
 
 test('what cannot be copied is read, too', async () => {
