@@ -1,8 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { memoryStore, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
+import {
+  memoryStore,
+  RetryLater,
+  type HandlerContext,
+  type ReceiverOptions,
+  type TransferCallback,
+} from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { later, receiverOf } from './support.js';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { later, receiverOf, storeWith } from './support.js';
 import { collectGarbage } from '../support/helpers/runtime.js';
 
 const memory = memoryStore();
@@ -23,18 +31,14 @@ test('what runs for a delivery runs in its own async context, although the timer
   const ends = later();
   const receiver = receiverOf({
     ...quick,
-    store: {
-      async claim(key, request) {
-        const reply = await memory.claim(key, request);
-        if (reply.state !== 'claimed') return reply;
-        const whose = request.externalId ?? '';
-        const renew = (): Promise<boolean> => {
-          note('renewal', whose);
-          return reply.claim.renew();
-        };
-        return { ...reply, claim: { ...reply.claim, renew } };
-      },
-    },
+    store: storeWith({
+      granted: (claim, { externalId = '' }) => ({
+        renew() {
+          note('renewal', externalId);
+          return claim.renew();
+        },
+      }),
+    }),
     logger: {
       warn: () => undefined,
       error: (details) => {
@@ -130,4 +134,38 @@ test('the context of a request does not outlive it, however many others follow',
     },
     { timeout: 20_000, interval: 1 },
   );
+});
+
+/** Delivers three callbacks to a handler, and returns the warnings about `tx`. */
+async function findWarnings(
+  onSuccess: (callback: unknown, context: HandlerContext<unknown>) => unknown,
+  options: Partial<ReceiverOptions> = {},
+): Promise<unknown[]> {
+  const logger = recordingLogger();
+  const receiver = receiverOf({ store: storeWith({ transactional: true }), logger, onSuccess, ...options });
+  for (let count = 0; count < 3; count += 1) await receiver.receive(transferSucceeded());
+  return logger.lines.filter(({ message }) => message.includes('`context.tx`'));
+}
+
+test('a handler that waits and never uses `tx` is named once, with what it costs', async () => {
+  const code = 'HANDLER_WITHOUT_TX';
+  expect(await findWarnings(() => delay(5))).toMatchObject([{ level: 'warn', details: { err: { code } } }]);
+});
+
+test('so is one that times out, as all do that wait for each other', async () => {
+  expect(await findWarnings(() => delay(50), { handlerTimeoutMs: 10 })).toHaveLength(1);
+});
+
+test.each<[string, Parameters<typeof findWarnings>]>([
+  ['has used `tx`', [async (_callback, { tx }) => delay(5, tx)]],
+  ['has used it after a while', [async (_callback, context) => delay(5).then(() => context.tx)]],
+  ['waits for nothing', [() => Promise.resolve()]],
+  ['has failed', [() => delay(5).then(() => Promise.reject(new Error('the ledger is closed')))]],
+  [
+    'asks to be called later',
+    [() => delay(5).then(() => Promise.reject(new RetryLater('the payout is not there yet')))],
+  ],
+  ['is given none', [() => delay(5), { store: memoryStore() }]],
+])('a handler that %s is not named', async (_what, given) => {
+  expect(await findWarnings(...given)).toEqual([]);
 });

@@ -7,9 +7,16 @@ import { toResponse } from '../../src/http/responses.js';
 import { toPrintable } from '../../src/lib/text.js';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
 import fc from '../support/helpers/fast-check.js';
-import { text } from './callback-support.js';
 import { receiverOf } from './support.js';
 import { listen } from '../support/helpers/listen.js';
+
+/** Any text whatsoever, lone surrogates and control characters included. */
+const text = fc.string({
+  unit: fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    fc.constantFrom('\ud800', '\udfff', '\u202e'),
+  ),
+});
 
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
