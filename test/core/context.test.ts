@@ -10,10 +10,10 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { later, receiverOf, storeWith } from './support.js';
+import { listen } from '../support/helpers/listen.js';
+import { later, receiverOf, slowStore, storeWith } from './support.js';
 import { collectGarbage } from '../support/helpers/runtime.js';
 
-const memory = memoryStore();
 const requests = new AsyncLocalStorage<string>();
 const context = (): string => requests.getStore() ?? 'none';
 
@@ -86,30 +86,29 @@ test('the signals of handlers and of confirm abort in the context of their deliv
   expect(seen.sort()).toEqual(['acme in acme', 'acme in acme', 'globex in globex', 'globex in globex']);
 });
 
-test('a claim that is granted too late is released in the context of its delivery', async () => {
+test('a claim that is granted too late is released in the context of its delivery, which is traced', async () => {
   const seen: string[] = [];
-  const granted = later();
-  const receiver = receiverOf({
-    ...quick,
-    store: {
-      async claim(key, request) {
-        const reply = await memory.claim(key, request);
-        await granted.promise;
-        if (reply.state !== 'claimed') return reply;
-        const release = (): Promise<void> => {
-          seen.push(`${request.externalId ?? ''} in ${context()}`);
-          return reply.claim.release();
-        };
-        return { ...reply, claim: { ...reply.claim, release } };
-      },
-    },
+  const traced: unknown[] = [];
+  listen('tracing:transfer-callbacks:store:start', (context) => {
+    const { call, delivery } = context as { call: string; delivery: string };
+    if (call === 'release') traced.push(delivery);
   });
-  const late = (['acme', 'globex'] as const).map((externalId) =>
-    requests.run(externalId, () => receiver.receive(transferSucceeded({ externalId }))),
-  );
-  for (const delivery of late) expect(await delivery).toMatchObject({ outcome: 'store_unavailable' });
+  const granted = later();
+  const store = storeWith({
+    granted: (claim, { externalId = '' }) => ({
+      release() {
+        seen.push(`${externalId} in ${context()}`);
+        return claim.release();
+      },
+    }),
+  });
+  const receiver = receiverOf({ ...quick, store: slowStore(() => granted.promise, store) });
+  const late = both.map((callback) => requests.run(callback.data.externalId, () => receiver.receive(callback)));
+  const outcomes = await Promise.all(late);
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ outcome: 'store_unavailable' });
   granted.resolve();
-  await vi.waitUntil(() => seen.length === 2);
+  await vi.waitUntil(() => traced.length === 2);
+  expect(traced).toEqual(outcomes.map(({ delivery }) => delivery));
   expect(seen.sort()).toEqual(['acme in acme', 'globex in globex']);
 });
 

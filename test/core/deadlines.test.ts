@@ -1,8 +1,8 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import type { Claim, HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
+import type { HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
+import { fakeClock, later, never, receiverOf, runUntilTold, storeWith } from './support.js';
 
 /** A store's record of a callback that it does not know. */
 const free = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });
@@ -25,27 +25,20 @@ test('the signal has aborted when a handler first reads it after its deadline', 
 });
 
 test('the signal of a late handler aborts, its lease is kept, and its success counts', async () => {
-  const work = later();
-  let context: HandlerContext | undefined;
+  const work = runUntilTold();
   const logger = recordingLogger();
-  const receiver = receiverOf({
-    logger,
-    onSuccess: (_callback, given) => {
-      context = given;
-      return work.promise;
-    },
-  });
+  const receiver = receiverOf({ logger, onSuccess: work.onSuccess });
   const callback = transferSucceeded();
   const delivery = receiver.receive(callback);
   await vi.advanceTimersByTimeAsync(19_999);
-  expect(context?.signal.aborted).toBe(false);
+  expect(work.signal?.aborted).toBe(false);
   await vi.advanceTimersByTimeAsync(1);
   expect(await delivery).toMatchObject({
     outcome: 'timed_out',
     error: { code: 'HANDLER_TIMEOUT' },
     durationMs: 20_000,
   });
-  expect(context?.signal.reason).toMatchObject({ code: 'HANDLER_TIMEOUT' });
+  expect(work.signal?.reason).toMatchObject({ code: 'HANDLER_TIMEOUT' });
 
   const meanwhile = receiver.receive(callback);
   await vi.advanceTimersByTimeAsync(40_000);
@@ -62,18 +55,16 @@ test('the signal of a late handler aborts, its lease is kept, and its success co
 
 test('the deadline of a handler ends with it: its recording may take longer', async () => {
   const recorded = later();
-  let signal: AbortSignal | undefined;
-  const granted = (claim: Claim) => ({ settle: () => recorded.promise.then(() => claim.settle()) });
-  const onSuccess = (_callback: unknown, context: HandlerContext): void => {
-    ({ signal } = context);
-  };
-  const delivery = receiverOf({ store: storeWith({ granted }), onSuccess, handlerTimeoutMs: 1_000 }).receive(
+  const store = storeWith({ granted: (claim) => ({ settle: () => recorded.promise.then(() => claim.settle()) }) });
+  const work = runUntilTold();
+  work.resolve();
+  const delivery = receiverOf({ store, onSuccess: work.onSuccess, handlerTimeoutMs: 1_000 }).receive(
     transferSucceeded(),
   );
   await vi.advanceTimersByTimeAsync(1_500);
   recorded.resolve();
   expect(await delivery).toMatchObject({ outcome: 'processed', durationMs: 1_500 });
-  expect(signal?.aborted).toBe(false);
+  expect(work.signal?.aborted).toBe(false);
 });
 
 test('a late handler that fails frees the callback', async () => {
@@ -97,12 +88,12 @@ test('a lease is held for six deadlines at most; then it lapses, and a success i
   const logger = recordingLogger();
   const outcomes: TransferCallbackOutcome[] = [];
   const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
-  const settle = vi.fn();
+  const settled: object[] = [];
   const store = storeWith({
     granted: (claim) => ({
-      settle: async () => {
+      async settle() {
         const handled = await claim.settle();
-        settle(handled);
+        settled.push(handled);
         return handled;
       },
     }),
@@ -121,7 +112,7 @@ test('a lease is held for six deadlines at most; then it lapses, and a success i
   expect(await receiver.inspect(callback.data.id)).toEqual({ state: 'free', here: { sinceMs: 145_000 } });
   work.resolve();
   await vi.advanceTimersByTimeAsync(0);
-  expect(settle.mock.calls).toEqual([[{ overlapped: false }], [{ overlapped: true }]]);
+  expect(settled).toEqual([{ overlapped: false }, { overlapped: true }]);
   expect(onSuccess).toHaveBeenCalledTimes(2);
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['timed_out', 'in_progress', 'processed', 'processed']);
   expect(outcomes.at(-1)).toMatchObject({ late: true, overlapped: true, id: callback.data.id });

@@ -231,16 +231,14 @@ describe('waiting', () => {
   test('the claim of a reversal after a success may queue for the rest of the wait, or as long as one call takes', async () => {
     const store = storeOfBoth();
     const asked: [record: string | undefined, queueMs: number | undefined][] = [];
-    const slow = storeWith(
-      {
-        async claim(key, request) {
-          asked.push([request.record, request.queueMs]);
-          await new Promise((resolve) => setTimeout(resolve, 400));
-          return store.claim(key, request);
-        },
+    const slow: typeof store = {
+      ...store,
+      async claim(key, request) {
+        asked.push([request.record, request.queueMs]);
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        return store.claim(key, request);
       },
-      store,
-    );
+    };
     const receive = async (status: Status, inFlightWaitMs: number, each: string) => {
       void reversingReceiver(slow, { inFlightWaitMs }).receiver.receive(announced(status, each));
       await vi.advanceTimersByTimeAsync(2_000);

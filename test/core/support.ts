@@ -7,6 +7,7 @@ import {
   type CallbackStore,
   type Claim,
   type ClaimRequest,
+  type HandlerContext,
   type ReceiverOptions,
   type TransferCallback,
   type TransferCallbackReceiver,
@@ -64,6 +65,26 @@ export function storeWith<Store extends CallbackStore = ReturnType<typeof memory
       return { ...reply, claim: { ...reply.claim, ...granted?.(reply.claim, request) } };
     },
   };
+}
+
+/** `store` whose claims get their reply once `wait` has ended. */
+export function slowStore(wait: () => Promise<unknown>, store = memoryStore()): typeof store {
+  return storeWith({ claim: async (key, request) => wait().then(() => store.claim(key, request)) }, store);
+}
+
+/** A handler that runs until it is told to end, and the signal that it got. */
+export function runUntilTold() {
+  const { promise, resolve, reject } = later();
+  const run = {
+    resolve,
+    reject,
+    signal: undefined as AbortSignal | undefined,
+    onSuccess: vi.fn((_callback: unknown, { signal }: HandlerContext) => {
+      run.signal = signal;
+      return promise;
+    }),
+  };
+  return run;
 }
 
 /** What a call throws. */

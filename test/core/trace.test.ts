@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { memoryStore, type CallbackStore, type Claim, type TransferCallback } from 'transfer-callbacks';
+import { memoryStore, type Claim, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
 import { recordingLogger } from '../support/helpers/logger.js';
@@ -138,21 +138,4 @@ test('each call of the store by `check` is traced', async () => {
   expect(await receiverOf({}).check()).toMatchObject({ ok: true });
   const ended = events.filter(({ phase }) => phase === 'asyncEnd').map(({ context }) => context.call);
   expect(ended).toEqual(['claim', 'claim', 'release', 'claim', 'settle', 'claim']);
-});
-
-test('the release of a claim that was granted too late is traced', async () => {
-  const events = listenToTraces();
-  const arrival = later();
-  const records = memoryStore();
-  const claim: CallbackStore['claim'] = async (key, request) => {
-    await arrival.promise;
-    return records.claim(key, request);
-  };
-  const { delivery, outcome } = await receiverOf({ store: { claim }, storeTimeoutMs: 10 }).receive(transferSucceeded());
-  expect(outcome).toBe('store_unavailable');
-  arrival.resolve();
-  const released = (): unknown[] =>
-    events.filter(({ phase, context }) => phase === 'asyncEnd' && context.call === 'release');
-  await vi.waitUntil(() => released().length > 0);
-  expect(released()).toMatchObject([{ name: 'store', context: { delivery } }]);
 });

@@ -1,8 +1,9 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { memoryStore, type CallbackStore, type Claim, type HandlerContext } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore, type Claim } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { containing } from '../../support/helpers/containing.js';
 import { recordingLogger } from '../../support/helpers/logger.js';
-import { fakeClock, later, never, noteTimers, receiverOf, storeWith } from '../support.js';
+import { fakeClock, later, never, noteTimers, receiverOf, runUntilTold, storeWith } from '../support.js';
 
 beforeEach(fakeClock);
 
@@ -17,9 +18,9 @@ function forgetful(): { store: CallbackStore; granted: Claim[] } {
 
 test('a lease that the store has forgotten is claimed again, so that a copy still finds the handler running', async () => {
   const { store, granted } = forgetful();
-  const work = later();
+  const work = runUntilTold();
+  const { onSuccess } = work;
   const logger = recordingLogger();
-  const onSuccess = vi.fn((_callback: unknown, { signal }: HandlerContext) => work.promise.then(() => signal.aborted));
   const receiver = receiverOf({ store, onSuccess, logger });
   const callback = transferSucceeded();
   const delivery = receiver.receive(callback);
@@ -30,7 +31,7 @@ test('a lease that the store has forgotten is claimed again, so that a copy stil
   expect(await copy).toMatchObject({ outcome: 'in_progress' });
   work.resolve();
   expect(await delivery).toMatchObject({ outcome: 'processed', overlapped: false });
-  expect(await onSuccess.mock.results[0]?.value).toBe(false);
+  expect(work.signal?.aborted).toBe(false);
   expect(onSuccess).toHaveBeenCalledTimes(1);
   expect(logger.lines.map(({ message }) => message)).toEqual([
     'The lease of a callback had lapsed under its handler; it was claimed again.',
@@ -40,35 +41,21 @@ test('a lease that the store has forgotten is claimed again, so that a copy stil
 test('a lease that another delivery has claimed is lost: the signal aborts, and the log names the last error', async () => {
   const noPermission = new Error("NOPERM this user has no permissions to run the 'pexpire' command");
   const renew = vi.fn(() => Promise.resolve(false)).mockRejectedValueOnce(noPermission);
-  const records = memoryStore();
-  const store = storeWith({ granted: () => ({ renew }) }, records);
   const logger = recordingLogger();
-  const work = later();
-  let signal: AbortSignal | undefined;
-  const receiver = receiverOf({
-    store,
-    logger,
-    onSuccess(_callback, context) {
-      ({ signal } = context);
-      return work.promise;
-    },
-  });
+  const work = runUntilTold();
+  const store = storeWith({ granted: () => ({ renew }) });
+  const receiver = receiverOf({ store, logger, onSuccess: work.onSuccess });
   const callback = transferSucceeded();
   const delivery = receiver.receive(callback);
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(logger.lines).toMatchObject([
-    {
-      level: 'warn',
-      message: expect.stringContaining('could not be renewed') as string,
-      details: { err: { message: noPermission.message } },
-    },
-  ]);
+  const cause = { err: { message: noPermission.message } };
+  expect(logger.lines).toMatchObject([{ level: 'warn', message: containing('could not be renewed'), details: cause }]);
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
+  expect(work.signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
   expect(logger.lines.at(-1)).toMatchObject({
     level: 'error',
-    message: expect.stringContaining('was lost') as string,
-    details: { id: callback.data.id, err: { message: noPermission.message } },
+    message: containing('was lost'),
+    details: { id: callback.data.id, ...cause },
   });
   work.resolve();
   await delivery;
@@ -100,17 +87,12 @@ test('a lease of a transactional store is not claimed again: it is lost with its
   const records = memoryStore();
   const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
   const store = storeWith({ transactional: true, claim, granted: () => ({ renew: () => Promise.resolve(false) }) });
-  const work = later();
+  const work = runUntilTold();
   const logger = recordingLogger();
-  let signal: AbortSignal | undefined;
-  const onSuccess = (_callback: unknown, context: HandlerContext): Promise<void> => {
-    ({ signal } = context);
-    return work.promise;
-  };
   const callback = transferSucceeded();
-  const delivery = receiverOf({ store, logger, onSuccess }).receive(callback);
+  const delivery = receiverOf({ store, logger, onSuccess: work.onSuccess }).receive(callback);
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
+  expect(work.signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
   // No renewal has failed, so no error is named.
   expect(logger.lines.map(({ details }) => details)).toStrictEqual([
     { delivery: expect.any(String) as string, id: callback.data.id },
@@ -133,9 +115,7 @@ test('renewals that fail, one after the other, are one warning, and none once th
   const recording = recordingLogger();
   await receiverOf({ store, logger: recording }).receive(transferSucceeded());
   await vi.advanceTimersByTimeAsync(15_000);
-  expect(recording.lines).toMatchObject([
-    { level: 'error', message: expect.stringContaining('but not recorded') as string },
-  ]);
+  expect(recording.lines).toMatchObject([{ level: 'error', message: containing('but not recorded') }]);
 });
 
 test('after a renewal that succeeds, an earlier failure is not the cause of a loss, and a later one is logged', async () => {
@@ -194,7 +174,7 @@ test('a success that is recorded on retry, after its lease has passed on, is rep
   await receiverOf({ store: storeWith({ granted: () => ({ settle }) }), logger }).receive(transferSucceeded({ id }));
   await vi.advanceTimersByTimeAsync(100);
   expect(logger.lines.slice(1)).toMatchObject([
-    { level: 'error', message: expect.stringContaining('handled twice') as string, details: { id } },
+    { level: 'error', message: containing('handled twice'), details: { id } },
   ]);
 });
 
@@ -242,24 +222,108 @@ test('a handler that succeeds after it was abandoned is recorded once, and distu
   expect(settle).toHaveBeenCalledTimes(1);
 });
 
-test('recording in the background does not keep the process alive', async () => {
+const settle = () => Promise.reject(new Error('down'));
+
+test.each([
+  // The first pause, and the next renewal.
+  ['recording in the background', 'processed', 100, { store: storeWith({ granted: () => ({ settle }) }) }],
+  ['the lease of a handler that has timed out', 'timed_out', 5_000, { handlerTimeoutMs: 20, onSuccess: never }],
+])('%s does not keep the process alive', async (_what, outcome, timerMs, options) => {
   vi.useRealTimers();
   const keepAlive = noteTimers();
-  const store = storeWith({ granted: () => ({ settle: () => Promise.reject(new Error('down')) }) });
-  const receiver = receiverOf({ store, storeTimeoutMs: 20 });
-  expect(await receiver.receive(transferSucceeded())).toMatchObject({
-    outcome: 'processed',
-    error: { message: 'down' },
-  });
-  expect(keepAlive(100)).toEqual([false]); // The first pause.
+  const receiver = receiverOf({ storeTimeoutMs: 20, ...options });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome });
+  expect(keepAlive(timerMs)).toEqual([false]);
   await receiver.close({ timeoutMs: 0 });
 });
 
-test('a handler that has timed out does not keep the process alive by its lease', async () => {
-  vi.useRealTimers();
-  const keepAlive = noteTimers();
-  const receiver = receiverOf({ handlerTimeoutMs: 20, storeTimeoutMs: 20, onSuccess: never });
-  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'timed_out' });
-  expect(keepAlive(5_000)).toEqual([false]); // The next renewal.
-  await receiver.close({ timeoutMs: 0 });
+// A store may tell by `ended` that a claim has ended.
+
+test('a handler whose claim has ended learns it immediately from a store that knows, and the lease is renewed no longer', async () => {
+  const end = later();
+  const renew = vi.fn(() => Promise.resolve(true));
+  const work = runUntilTold();
+  const logger = recordingLogger();
+  const store = storeWith({ granted: () => ({ ended: end.promise, renew }) });
+  const receiver = receiverOf({ store, logger, onSuccess: work.onSuccess });
+  const delivery = receiver.receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(100);
+  expect(work.signal?.aborted).toBe(false);
+  end.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(work.signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
+  expect(logger.lines).toMatchObject([{ level: 'error', message: containing('was lost') }]);
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(renew).not.toHaveBeenCalled();
+  work.resolve();
+  expect(await delivery).toMatchObject({ outcome: 'processed' });
+});
+
+/** A memory store whose claims have this as `ended`. */
+function storeThatEnds(get: () => unknown): CallbackStore {
+  const records = memoryStore();
+  return {
+    async claim(key, request) {
+      const reply = await records.claim(key, request);
+      if (reply.state !== 'claimed') return reply;
+      return { ...reply, claim: Object.defineProperty({ ...reply.claim }, 'ended', { get }) };
+    },
+  };
+}
+
+const throwing = (): never => {
+  throw new Error('no end');
+};
+
+test.each<[string, () => unknown]>([
+  ['no promise', () => true],
+  ['null', () => null],
+  ['a function', () => throwing],
+  ['a getter that throws', throwing],
+  ['an object whose `then` is none', () => ({ then: true })],
+  ['an object whose `then` throws', () => ({ then: throwing })],
+  ['an object whose `then` cannot be read', () => Object.defineProperty({}, 'then', { get: throwing })],
+  ['a promise that rejects', () => Promise.reject(new Error('no end'))],
+  ['a promise that never resolves', never],
+])('a handler is not aborted by a claim that has %s as `ended`', async (_what, get) => {
+  const logger = recordingLogger();
+  const work = runUntilTold();
+  const delivery = receiverOf({ store: storeThatEnds(get), logger, onSuccess: work.onSuccess }).receive(
+    transferSucceeded(),
+  );
+  await vi.advanceTimersByTimeAsync(6_000);
+  work.resolve();
+  expect(await delivery).toMatchObject({ outcome: 'processed' });
+  expect([work.signal?.aborted, logger.lines]).toEqual([false, []]);
+});
+
+test('the end of a claim is not that of the one that was claimed again, nor of one whose handler has succeeded', async () => {
+  const ends = [later(), later()];
+  let claims = 0;
+  const granted = (): Partial<Claim> => {
+    const ended = ends[(claims += 1) - 1]?.promise;
+    return { ended, ...(claims === 1 && { renew: () => Promise.resolve(false) }), settle: () => Promise.reject(down) };
+  };
+  const down = new Error('down');
+  const records = memoryStore();
+  const store = storeWith({
+    granted,
+    claim: (key, request) => records.claim(claims === 0 ? key : `${key} again`, request),
+  });
+  const logger = recordingLogger();
+  const work = runUntilTold();
+  const delivery = receiverOf({ store, logger, onSuccess: work.onSuccess }).receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(claims).toBe(2);
+  ends[0]?.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  work.resolve();
+  expect(await delivery).toMatchObject({ outcome: 'processed', error: down });
+  ends[1]?.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(work.signal?.aborted).toBe(false);
+  expect(logger.lines.map(({ message }) => message)).toEqual([
+    'The lease of a callback had lapsed under its handler; it was claimed again.',
+    containing('but not recorded'),
+  ]);
 });

@@ -7,7 +7,7 @@ import {
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { fakeClock, later, never, receiverOf, storeWith } from '../support.js';
+import { fakeClock, later, never, receiverOf, slowStore, storeWith } from '../support.js';
 
 beforeEach(fakeClock);
 
@@ -146,12 +146,7 @@ test('a copy that may not wait for another delivery waits for the reply of the s
   const records = memoryStore();
   const callback = transferSucceeded();
   await receiverOf({ store: records }).receive(callback);
-  const slow: CallbackStore = {
-    claim: async (key, request) => {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      return records.claim(key, request);
-    },
-  };
+  const slow = slowStore(() => new Promise((resolve) => setTimeout(resolve, 500)), records);
   const receiver = receiverOf({ store: slow, inFlightWaitMs: 0 });
   const deliveries = [receiver.receive(callback), receiver.receive(callback)];
   await vi.advanceTimersByTimeAsync(500);

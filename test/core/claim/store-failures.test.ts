@@ -4,7 +4,7 @@ import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
 import { recordingLogger } from '../../support/helpers/logger.js';
-import { fakeClock, later, never, receiverOf, storeWith } from '../support.js';
+import { fakeClock, later, never, receiverOf, slowStore, storeWith } from '../support.js';
 import { containing } from '../../support/helpers/containing.js';
 
 beforeEach(fakeClock);
@@ -12,12 +12,8 @@ beforeEach(fakeClock);
 test('a claim without a reply is given up 50 ms after storeTimeoutMs, and released if it is granted later', async () => {
   const arrival = later();
   const records = memoryStore();
-  const slow: CallbackStore['claim'] = async (key, request) => {
-    await arrival.promise;
-    return records.claim(key, request);
-  };
   const callback = transferSucceeded();
-  const delivery = receiverOf({ store: { claim: slow } }).receive(callback);
+  const delivery = receiverOf({ store: slowStore(() => arrival.promise, records) }).receive(callback);
   await vi.advanceTimersByTimeAsync(2_050);
   expect(await delivery).toMatchObject({
     outcome: 'store_unavailable',
@@ -30,18 +26,10 @@ test('a claim without a reply is given up 50 ms after storeTimeoutMs, and releas
 });
 
 test('a claim of a store that queues may take the time of the queue as well', async () => {
-  const slow = (ms: number): CallbackStore => {
-    const records = memoryStore();
-    return {
-      transactional: true,
-      async claim(key, request) {
-        await new Promise((resolve) => setTimeout(resolve, ms));
-        return records.claim(key, request);
-      },
-    };
-  };
   const receive = async (inFlightWaitMs: number, replyMs: number): Promise<unknown> => {
-    const delivery = receiverOf({ store: slow(replyMs), inFlightWaitMs }).receive(transferSucceeded());
+    const slow = slowStore(() => new Promise((resolve) => setTimeout(resolve, replyMs)));
+    const store = { ...slow, transactional: true };
+    const delivery = receiverOf({ store, inFlightWaitMs }).receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(replyMs + 100);
     return delivery;
   };
@@ -195,5 +183,5 @@ test('a success after the lease was lost is recorded and reported as overlapped'
     logger,
   });
   expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });
-  expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('handled twice') as string }]);
+  expect(logger.lines).toMatchObject([{ level: 'error', message: containing('handled twice') }]);
 });
