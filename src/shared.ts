@@ -1,7 +1,6 @@
 export type { TransferCallbackOptions } from './http/options.js';
 export * from './http/verifiers/index.js';
-export type { SenderRequest, SenderVerifier } from './http/request.js';
-export type { Verifier } from './http/call-verifiers.js';
+export type { SenderRequest, SenderVerifier, Verifier } from './http/request.js';
 export { closeOnSignal } from './http/close-on-signal.js';
 export { transferCallbackReceiver, type TransferCallbackReceiver } from './core/receiver.js';
 export type { HandlerContext, ReceiverOptions } from './core/options.js';

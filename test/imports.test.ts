@@ -69,7 +69,7 @@ test.each([
       'zod',
       '../../src/client.js',
       '../../src/core/receiver.js',
-      '../../src/http/call-verifiers.js',
+      '../../src/http/request-receiver.js',
       './cli/trigger.js',
     ],
     '../../src/http/verifiers/tokens.js',

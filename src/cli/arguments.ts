@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeGiven } from '../lib/checks.js';
-import { didYouMean } from '../lib/did-you-mean.js';
+import { didYouMean } from '../lib/text.js';
 import type { TransferCallbackError } from '../node.js';
 
 /** The arguments or the configuration are wrong: shown as it is, with exit code 2. */

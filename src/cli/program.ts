@@ -1,5 +1,5 @@
 import { describeGiven } from '../lib/checks.js';
-import { didYouMean } from '../lib/did-you-mean.js';
+import { didYouMean } from '../lib/text.js';
 import type { TransferCallbackError } from '../lib/errors.js';
 import { describeInvalid, UsageError } from './arguments.js';
 import { messageOf, print, printable, stdout } from './terminal.js';

@@ -10,9 +10,6 @@ import type { Reading } from './payout-service.js';
 /** Decides whether the sender of a callback is trusted. Gets `undefined` for all but a valid callback. */
 export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boolean>;
 
-/** The same of a host, which tells which of its verifiers has refused. */
-export type HostVerify<C> = (callback: C | undefined) => Promise<true | Refused>;
-
 export const verifyExample = 'verify: urlToken(process.env.CALLBACK_SECRET)';
 
 /** Throws INVALID_ARGUMENT unless `verify` is a function or a list of at least one. */

@@ -1,6 +1,111 @@
 import type { IncomingMessage } from 'node:http';
-import { isUnreadable } from '../core/validate.js';
-import { consumed, findHeaderFault, parseBytes, parseText, ReceivedBytes, type ReadBody } from './content.js';
+import { isUnreadable, Unreadable } from '../core/validate.js';
+import { isUtf8 } from 'node:buffer';
+import { TransferCallbackError } from '../lib/errors.js';
+import { readHeader, type SenderRequest } from './request.js';
+import type { Fault } from './responses.js';
+
+/** A request that the sender must send differently, with the response to it. */
+export class RequestFault extends Unreadable implements Fault {
+  readonly status: Fault['status'];
+  readonly message: string;
+
+  constructor(status: Fault['status'], message: string) {
+    super(message);
+    this.status = status;
+    this.message = message;
+  }
+}
+
+/** What was read of a request. */
+export interface ReadBody {
+  /** The input of the receiver. */
+  readonly input: unknown;
+  /** The body as it was received: `gone` if the app has parsed it and left no bytes, `undefined` if it was not read. */
+  readonly bytes?: Uint8Array | 'gone' | undefined;
+}
+
+/** Returns what the headers say against the body, before it is read. */
+export function findHeaderFault(request: SenderRequest, limitBytes: number): RequestFault | undefined {
+  const type = readHeader(request, 'content-type') ?? '';
+  const encoding = readHeader(request, 'content-encoding') ?? 'identity';
+  const length = Number(readHeader(request, 'content-length') ?? 0);
+  const fault = findTypeFault(type);
+  if (fault !== undefined) return fault;
+  if (encoding.toLowerCase() !== 'identity') return new RequestFault(415, 'The body must not be compressed.');
+  return length > limitBytes ? tooLarge(limitBytes) : undefined;
+}
+
+function findTypeFault(contentType: string): RequestFault | undefined {
+  // The service sends exactly this. Splitting the header cost as much as parsing the body.
+  if (contentType === 'application/json') return undefined;
+  // A semicolon inside a quoted value does not end the parameter.
+  const header = contentType.replace(/"(?:\\.|[^"\\])*"/g, (text) => text.replaceAll(';', ' '));
+  const [type, ...parameters] = header.split(';').map((part) => part.trim().toLowerCase());
+  if (type !== 'application/json') return new RequestFault(415, 'Content-Type must be application/json.');
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  const isUtf8Charset = charset === undefined || /="?utf-?8"?$/.test(charset);
+  return isUtf8Charset ? undefined : new RequestFault(415, 'The charset must be UTF-8.');
+}
+
+/** Returns the bytes, and the value of the JSON in them. */
+export function parseBytes(bytes: Buffer): ReadBody {
+  return {
+    input: isUtf8(bytes) ? parseText(bytes.toString()) : new RequestFault(400, 'The body is not UTF-8.'),
+    bytes,
+  };
+}
+
+/** Returns the value of this JSON. */
+export function parseText(text: string): unknown {
+  try {
+    // `JSON.parse` throws on a byte order mark. Express's parsers drop it too.
+    return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text) as unknown;
+  } catch {
+    return new RequestFault(400, 'The body is not JSON.');
+  }
+}
+
+/**
+ * The bytes of a body that arrives in chunks, in one buffer: a sender chooses the size of its chunks, and a list of
+ * buffers of one byte takes hundreds of times their length.
+ */
+export class ReceivedBytes {
+  readonly #limitBytes: number;
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /** Keeps a chunk. Returns the fault of a body that is too long with it. */
+  add(chunk: Uint8Array): RequestFault | undefined {
+    const length = this.#length + chunk.length;
+    if (length > this.#limitBytes) return tooLarge(this.#limitBytes);
+    if (length > this.#buffer.length) {
+      // Twice what is needed: otherwise each small chunk would copy all before it.
+      this.#buffer = Buffer.concat([this.#buffer], Math.min(2 * length, this.#limitBytes));
+    }
+    this.#buffer.set(chunk, this.#length);
+    this.#length = length;
+    return undefined;
+  }
+
+  /** Returns the body, when all its chunks have been added. */
+  end(): ReadBody {
+    return parseBytes(this.#buffer.subarray(0, this.#length));
+  }
+}
+
+function tooLarge(limitBytes: number): RequestFault {
+  return new RequestFault(413, `The body must not be longer than ${limitBytes} bytes.`);
+}
+
+/** The app's fault: the body cannot be read any more. `message` says what the app must change. */
+export function consumed(message: string, options?: ErrorOptions): Unreadable {
+  return new Unreadable(message, new TransferCallbackError('BODY_CONSUMED', message, options));
+}
 
 /** The properties that an app's middleware may have added to a request. */
 interface Parsed {

@@ -5,7 +5,7 @@ import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { readBody } from './body.js';
 import { resolveHttpOptions, type ResolvedHttpOptions, type TransferCallbackOptions } from './options.js';
 import { requestReceiver, type ReceivedRequest } from './request-receiver.js';
-import { respond } from './write-response.js';
+import { respond } from './responses.js';
 
 /** A request listener for `http.createServer`, and for `http2.createSecureServer` with its compatibility API. */
 export type TransferCallbackListener = (
@@ -42,11 +42,7 @@ export function deliveryListener<C extends CallbackShape, Tx, HostRequest extend
     try {
       received = await receiveRequest(request);
       if (received === undefined) return; // The client is gone.
-      respond(request, response, received.response, {
-        closeAfter: receiver.closing || received.response.status === 413,
-        bodyMayArrive: !request.readableEnded,
-        bodyLimitBytes,
-      });
+      respond(request, response, received.response, receiver.closing, bodyLimitBytes);
     } catch (error) {
       // Other middleware has already responded. Close the connection: its status must not pass for ours.
       receiver.options.logger.error(

@@ -5,7 +5,7 @@ import type { ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import { receiverOptionNames } from '../core/resolve-options.js';
 import { requireVerifiers, verifyExample } from '../core/verify.js';
-import type { Verifier } from './call-verifiers.js';
+import type { Verifier } from './request.js';
 
 /** The options that the router, the listener and the handler have beside the options of the receiver. */
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {

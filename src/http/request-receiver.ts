@@ -1,12 +1,14 @@
 import type { CallbackShape } from '../core/callback.js';
 import type { WaitUntil } from '../core/delivery.js';
 import type { ReceiveOptions } from '../core/receiver.js';
-import type { HostVerify, VerifySender } from '../core/verify.js';
-import { consumed, RequestFault, type ReadBody } from './content.js';
+import type { VerifySender } from '../core/verify.js';
+import { consumed, RequestFault, type ReadBody } from './body.js';
 import type { ResolvedHttpOptions } from './options.js';
-import type { SenderRequest } from './request.js';
+import type { SenderRequest, Verifier } from './request.js';
 import { toResponse, type CallbackResponse } from './responses.js';
-import { acceptsAll, findRefused, nameVerifiers } from './call-verifiers.js';
+import { Refused } from '../core/validate.js';
+import { notSynchronous } from '../lib/checks.js';
+import { TransferCallbackError, toReason } from '../lib/errors.js';
 
 /** The response to a request, and the name of its delivery in the logs. */
 export interface ReceivedRequest {
@@ -21,15 +23,15 @@ const wrongMethod = new RequestFault(405, 'A callback is a POST.');
  * Makes the function that turns a request into a delivery, and its outcome into the response. It is the same for all
  * hosts, except for how `readBody` reads a body. Both resolve with `undefined` if the client has disconnected.
  */
-export function requestReceiver<
-  C extends CallbackShape,
-  Tx,
-  HostRequest extends SenderRequest & { readonly method?: string | undefined },
->(
+export function requestReceiver<C extends CallbackShape, Tx, HostRequest extends SenderRequest>(
   { receiver, verifiers, bodyLimitBytes }: ResolvedHttpOptions<C, Tx, HostRequest>,
   readBody: (request: HostRequest, limitBytes: number) => ReadBody | Promise<ReadBody | undefined>,
 ): (request: HostRequest, waitUntil?: WaitUntil) => Promise<ReceivedRequest | undefined> {
-  const named = nameVerifiers(verifiers);
+  // A log line names a verifier as `verifier 2 of 2, urlToken`. One of this package has the name of its maker.
+  const named = verifiers.map((verify, index) => {
+    const place = `verifier ${index + 1} of ${verifiers.length}`;
+    return { verify, by: verify.name === '' ? place : `${place}, ${verify.name}` };
+  });
   const early = named.filter(({ verify }) => verify.readsCallback === false);
   const late = named.filter(({ verify }) => verify.readsCallback !== false);
 
@@ -47,8 +49,7 @@ export function requestReceiver<
   /** With a `verify` the receiver counts the sender as verified. The early verifiers have accepted by then. */
   function toVerify(request: HostRequest, bytes: ReadBody['bytes']): Pick<ReceiveOptions<C>, 'verify'> {
     if (verifiers.length === 0) return {};
-    if (late.length === 0) return { verify: () => true };
-    const verify: HostVerify<C> = (callback) => acceptsAll(late, request, callback, bytes);
+    const verify = (callback: C | undefined) => late.length === 0 || acceptsAll(late, request, callback, bytes);
     // For a caller of `receive` a verdict is a boolean.
     return { verify: verify as VerifySender<C> };
   }
@@ -61,4 +62,53 @@ export function requestReceiver<
     const fault = input instanceof RequestFault ? input : undefined;
     return { delivery: outcome.delivery, response: toResponse(outcome, fault) };
   };
+}
+
+const bytesAreGone =
+  'A verifier needs the bytes of the body, and your app has parsed it without leaving them as a Buffer in ' +
+  'request.rawBody: mount the router before that middleware.';
+
+interface NamedVerifier<C, HostRequest> {
+  readonly verify: Verifier<C, HostRequest>;
+  readonly by: string;
+}
+
+/** Calls the verifiers in order. Resolves with `true` if all of them accept. */
+async function acceptsAll<C, HostRequest>(
+  verifiers: readonly NamedVerifier<C, HostRequest>[],
+  request: HostRequest,
+  callback: C | undefined,
+  bytes: ReadBody['bytes'],
+): Promise<true | Refused> {
+  for (const { verify, by } of verifiers) {
+    try {
+      if (bytes === 'gone' && verify.readsBody === true) throw new TransferCallbackError('BODY_CONSUMED', bytesAreGone);
+      const body = bytes === 'gone' ? undefined : bytes;
+      const verdict: unknown = await verify(request, callback, body);
+      // Only `true` counts: a verifier that forgets to return, or returns an object, has not approved.
+      if (verdict !== true) return new Refused(verify.explain ? `${by}: ${verify.explain(request, body)}` : by);
+    } catch (error) {
+      return new Refused(by, toReason(error));
+    }
+  }
+  return true;
+}
+
+const promiseInPlaceOfBoolean = 'Expected a verifier with `readsCallback: false` to return a boolean, got a promise.';
+
+/** Calls the verifiers that need no callback. Returns `undefined` if all of them accept. Never throws. */
+function findRefused<C, HostRequest>(
+  verifiers: readonly NamedVerifier<C, HostRequest>[],
+  request: HostRequest,
+): Refused | undefined {
+  for (const { verify, by } of verifiers) {
+    try {
+      const verdict: unknown = verify(request, undefined, undefined);
+      if (verdict instanceof Promise) throw notSynchronous(verdict, promiseInPlaceOfBoolean);
+      if (verdict !== true) return new Refused(by);
+    } catch (error) {
+      return new Refused(by, toReason(error));
+    }
+  }
+  return undefined;
 }

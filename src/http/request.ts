@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingMessage, IncomingHttpHeaders } from 'node:http';
+import type { TransferCallback } from '../core/callback.js';
 import { invalidArgument, invalidSecret } from '../lib/checks.js';
 
 /**
@@ -33,6 +34,52 @@ export interface SenderVerifier {
   readonly sign?: () => Record<string, string>;
 }
 
+/**
+ * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. `callback` is `undefined` for
+ * an invalid callback and for an event of `onOther`. `body` has the bytes as they were received, of any body, and is
+ * `undefined` if there are none. Set the properties of your own function with `Object.assign(verify, { … })`. A
+ * function that wraps a verifier needs the same properties.
+ *
+ * @example
+ * const comesFromTunnel: Verifier = (request) => request.socket.remoteAddress === '127.0.0.1';
+ */
+export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
+  (request: HostRequest, callback: C | undefined, body: Uint8Array | undefined): boolean | Promise<boolean>;
+  /**
+   * `true` if it reads the last segment of the URL's path. Under `app.use` the router then also handles POST one
+   * segment below its mount path; otherwise it leaves such requests to the app.
+   * @default false
+   */
+  readonly readsPath?: boolean | undefined;
+  /**
+   * `false` if it is synchronous and needs neither the callback nor the body. It is then called before the body is
+   * read, so that the body of a refused sender is never read.
+   * @default true
+   */
+  readonly readsCallback?: boolean | undefined;
+  /**
+   * `true` if it cannot accept a request without the bytes of its body, as a signature. Where the app has parsed the
+   * body and left no bytes, it is not called: the sender is refused, and the log has BODY_CONSUMED.
+   * @default false
+   */
+  readonly readsBody?: boolean | undefined;
+  /**
+   * Returns why it has refused a request, for `refusedBy` of the log line. The sender does not read it, but it must
+   * contain no secret and no signature.
+   * @default none
+   */
+  readonly explain?: ((request: HostRequest, body: Uint8Array | undefined) => string) | undefined;
+}
+
+/** Returns a verifier with its members. Its `name` in the logs is a property, because bundlers rename functions. */
+export function makeVerifier<Verify extends (...parts: never[]) => boolean | Promise<boolean>, Members extends object>(
+  name: string,
+  accepts: Verify,
+  members: Members,
+): Verify & Members {
+  return Object.defineProperty(Object.assign(accepts, members), 'name', { value: name });
+}
+
 /** Returns the header of this name, which is in lower case. Returns `undefined` if there is none or Node has a list. */
 export function readHeader({ headers }: SenderRequest, name: string): string | undefined {
   const value = isWebHeaders(headers) ? headers.get(name) : headers[name];
@@ -64,13 +111,4 @@ export function toHeaderName(option: string, name: unknown, example: string): st
 /** No header can be mistaken for the method, because Node's headers are strings and lists. */
 function isWebHeaders(headers: SenderRequest['headers']): headers is { get(name: string): string | null } {
   return typeof headers.get === 'function';
-}
-
-/** Returns the last segment of the URL's path. One slash at the end of the path is ignored. */
-export function readLastSegment(request: SenderRequest & { readonly originalUrl?: string }): string {
-  const url = String(request.originalUrl ?? request.url);
-  // A web request has an absolute URL. Its host is not a segment.
-  const path = !url.startsWith('/') && URL.canParse(url) ? new URL(url).pathname : url;
-  const segments = path.replace(/\/?(\?.*)?$/s, '');
-  return segments.slice(segments.lastIndexOf('/') + 1);
 }

@@ -1,3 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2Stream } from 'node:http2';
+import { setBackgroundTimer } from '../lib/deadline.js';
 import type { Issue } from '../lib/standard-schema.js';
 import { findRow, type OutcomeName, type TransferCallbackOutcome } from '../core/outcomes.js';
 import { firstRetryMs } from '../core/service.js';
@@ -50,4 +53,58 @@ function toJsonResponse(status: number, content: object, headers: CallbackRespon
     headers: { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': length, ...headers },
     body,
   };
+}
+
+/** So many times `bodyLimitBytes` of a body are read and dropped after its response. */
+const drainFactor = 10;
+/** How long to wait for the end of a body after its response, in milliseconds. */
+const drainMs = 2_000;
+
+/** Writes the one response of a delivery. Closes the connection of a receiver that closes, and of a long body. */
+export function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: CallbackResponse,
+  isClosing: boolean,
+  bodyLimitBytes: number,
+): void {
+  // HTTP/2 has no such header: Node would warn and drop it.
+  const closes = (isClosing || status === 413) && request.httpVersionMajor < 2;
+  // Copy the headers: other middleware that wraps `writeHead` may add to them.
+  response.writeHead(status, { ...headers, ...(closes && { Connection: 'close' }) });
+  if (request.readableEnded) {
+    response.end(body);
+    return;
+  }
+  // Without this, Node sends the head of a response to HEAD only when the response ends.
+  response.flushHeaders();
+  response.write(body);
+  endAfterBody(request, response, drainFactor * bodyLimitBytes);
+}
+
+/**
+ * Ends the response, whose content has been written, when the request's body has ended. Cuts the connection after
+ * `maxBytes` or `drainMs` more of the body. Cutting it immediately would reset it, and a sender that is still writing
+ * could lose the response.
+ */
+function endAfterBody(request: IncomingMessage, response: ServerResponse, maxBytes: number): void {
+  let length = 0;
+  const timer = setBackgroundTimer(cut, drainMs);
+  function drop(chunk: Buffer | string): void {
+    length += chunk.length;
+    if (length > maxBytes) cut();
+  }
+  function cut(): void {
+    end();
+    // In HTTP/2, reset only the stream: the connection carries other requests.
+    const { stream } = response as { stream?: Http2Stream };
+    if (stream !== undefined) stream.close();
+    else response.once('finish', () => request.destroy());
+  }
+  function end(): void {
+    clearTimeout(timer);
+    request.off('data', drop);
+    response.end();
+  }
+  request.on('data', drop).once('end', end).once('error', end).resume();
 }

@@ -1,5 +1,5 @@
 import { isUint8Array } from 'node:util/types';
-import { consumed, findHeaderFault, ReceivedBytes, type ReadBody } from './content.js';
+import { consumed, findHeaderFault, ReceivedBytes, type ReadBody } from './body.js';
 
 const bodyIsGone =
   'The body of the request has been read before, or is no stream of bytes: ' +

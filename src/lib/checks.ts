@@ -1,4 +1,4 @@
-import { didYouMean } from './did-you-mean.js';
+import { didYouMean } from './text.js';
 import { TransferCallbackError } from './errors.js';
 
 /** The longest delay of a Node timer, in milliseconds. A timer with a longer delay fires immediately. */

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, randomUUID } from 'node:crypto';
 import type { PayoutService } from '../../../src/core/payout-service.js';
 import { invalidSecret } from '../../../src/lib/checks.js';
-import { didYouMean } from '../../../src/lib/did-you-mean.js';
+import { didYouMean } from '../../../src/lib/text.js';
 import { TransferCallbackError } from '../../../src/lib/errors.js';
 import type { SignWith } from '../attempt/signer.js';
 import { namedServices, type NamedService, type ServiceName } from './named-services.js';

@@ -1,20 +1,21 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { correctVariable, invalidVariable, onlyKnownOptions } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { SenderRequest } from '../request.js';
-import { makeVerifier } from './make-verifier.js';
-import { minSecretLength, toSecretList, type Secret } from './secrets.js';
+import { makeVerifier, type SenderRequest } from '../request.js';
+import { minSecretLength, toSecretList, type Secret } from './tokens.js';
 import {
   oneOf,
   explainRefusal,
   readSigned,
   resolveSignedContent,
   signedContentOptionNames,
+  makeSign,
+  signOptionNames,
   type Signed,
   type SignedContentOptions,
   type SignatureEncoding,
+  type SignOptions,
 } from './signed-content.js';
-import { makeSign, signOptionNames, type SignOptions } from './signing.js';
 
 /** Returns the secrets for a request, for example of its tenant, or `undefined` if there are none. */
 type FindSecrets<HostRequest> = (request: HostRequest) => Secret | Promise<Secret>;
@@ -88,14 +89,14 @@ export function hmacSignature(
   if (typeof secrets === 'function') {
     const accepts = async (request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) => {
       const signed = readSigned(scheme, request, body);
-      return signed !== undefined && isSigned(scheme, signed, await findKeys(scheme, secrets(request)));
+      return typeof signed !== 'string' && isSigned(scheme, signed, await findKeys(scheme, secrets(request)));
     };
     return makeVerifier('hmacSignature', accepts, { ...properties, sign: signer(scheme, undefined) });
   }
   const keys = toKeys('secrets', secrets, scheme.secretEncoding);
   function accepts(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(scheme, request, body);
-    return signed !== undefined && isSigned(scheme, signed, keys);
+    return typeof signed !== 'string' && isSigned(scheme, signed, keys);
   }
   return makeVerifier('hmacSignature', accepts, { ...properties, sign: signer(scheme, keys[0]) });
 }

@@ -1,8 +1,7 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { invalidArgument } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { SenderRequest, SenderVerifier } from '../request.js';
-import { makeVerifier } from './make-verifier.js';
+import { makeVerifier, type SenderRequest, type SenderVerifier } from '../request.js';
 
 const example = "ipAllowList(['203.0.113.7', '198.51.100.0/24'])";
 

@@ -1,10 +1,16 @@
 import { createHash } from 'node:crypto';
 import { invalidArgument, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
-import { readHeader, toHttpUrl, type SenderRequest } from '../request.js';
-import { makeVerifier } from './make-verifier.js';
-import { keySignOptionNames, type KeySignOptions, type SignatureVerifier } from './public-key-signature.js';
-import { isSignedBy, toPublicKeys, toSigner, type PublicKeys } from './public-keys.js';
-import { requireBody, requireSigned, toLowerNames } from './signing.js';
+import { readHeader, toHttpUrl, makeVerifier, type SenderRequest } from '../request.js';
+import {
+  keySignOptionNames,
+  isSignedBy,
+  toPublicKeys,
+  toSigner,
+  type KeySignOptions,
+  type SignatureVerifier,
+  type PublicKeys,
+} from './public-key-signature.js';
+import { requireBody, requireSigned, toLowerNames } from './signed-content.js';
 
 /** The requirements for a signature by RFC 9421. */
 export interface MessageSignatureOptions {
@@ -44,11 +50,22 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
   const required = ['content-digest', ...toComponentNames(covered, ['@method', ...derived.keys()])];
   const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
 
+  /** Returns the signature of the request, or why it is refused before the signature is checked. */
+  function readSigned(request: SenderRequest, body: Uint8Array | undefined): MessageSignature | string {
+    const [input, signature, digest] = headerNames.map((name) => readHeader(request, name));
+    const missing = headerNames.find((name) => readHeader(request, name) === undefined);
+    if (missing !== undefined) return `no header ${missing}`;
+    if (body === undefined) return 'no bytes of a body';
+    const signed = parseSignature(input, signature);
+    if (signed === undefined) return 'not one signature of the form of RFC 9421 in signature-input and signature';
+    if (!isTimely(signed, toleranceMs)) return 'a time of the signature that is not tolerated';
+    if (!coversAll(signed.components, required)) return `not all of ${required.join(', ')} are covered`;
+    if (!isDigestOf(digest ?? '', body)) return 'another digest: other bytes than the ones that were signed';
+    return signed;
+  }
   function accepts(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
-    const signed = parseSignature(readHeader(request, 'signature-input'), readHeader(request, 'signature'));
-    if (signed === undefined || body === undefined || !isTimely(signed, toleranceMs)) return false;
-    if (!coversAll(signed.components, required)) return false;
-    if (!isDigestOf(readHeader(request, 'content-digest') ?? '', body)) return false;
+    const signed = readSigned(request, body);
+    if (typeof signed === 'string') return false;
     const read = (name: string): string | undefined =>
       name === '@method' ? request.method : name.startsWith('@') ? derived.get(name) : readHeader(request, name);
     const values = signed.components.map(read).filter((value) => value !== undefined);
@@ -70,16 +87,10 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
     return { ...Object.fromEntries(headers), 'signature-input': `sig=${params}`, signature: `sig=:${signature}:` };
   }
   function explain(request: SenderRequest, body: Uint8Array | undefined): string {
-    const [input, signature, digest] = headerNames.map((name) => readHeader(request, name));
-    const missing = headerNames.find((name) => readHeader(request, name) === undefined);
-    if (missing !== undefined) return `no header ${missing}`;
-    if (body === undefined) return 'no bytes of a body';
-    const signed = parseSignature(input, signature);
-    if (signed === undefined) return 'not one signature of the form of RFC 9421 in signature-input and signature';
-    if (!isTimely(signed, toleranceMs)) return 'a time of the signature that is not tolerated';
-    if (!coversAll(signed.components, required)) return `not all of ${required.join(', ')} are covered`;
-    if (!isDigestOf(digest ?? '', body)) return 'another digest: other bytes than the ones that were signed';
-    return 'another signature: another key, or other headers than the ones that were signed';
+    const signed = readSigned(request, body);
+    return typeof signed === 'string'
+      ? signed
+      : 'another signature: another key, or other headers than the ones that were signed';
   }
   return makeVerifier('messageSignature', accepts, { readsBody: true as const, sign, explain });
 }

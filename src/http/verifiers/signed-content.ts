@@ -1,4 +1,4 @@
-import { invalidArgument, invalidSecret, wholeNumber } from '../../lib/checks.js';
+import { invalidSecret, onlyKnownOptions, invalidArgument, wholeNumber } from '../../lib/checks.js';
 import { readHeader, toHeaderName, type SenderRequest } from '../request.js';
 
 /** Where a request has its signatures, and what they sign. */
@@ -87,19 +87,22 @@ export interface Signed {
   readonly candidates: readonly Buffer[];
 }
 
-/** Returns `undefined` for a request without the header, without what is signed or out of tolerance. */
+/** Returns what a request has signed, or why it is refused: without what is signed, or out of tolerance. */
 export function readSigned(
   content: SignedContent,
   request: SenderRequest,
   body: Uint8Array | undefined,
-): Signed | undefined {
+): Signed | string {
   const { header, encoding, form, timestamp: time, toleranceMs } = content;
   const value = readHeader(request, header);
-  if (value === undefined || body === undefined) return undefined;
-  const timestamp = time?.read(request, value) ?? '';
-  if (time !== undefined && !isRecent(timestamp, toleranceMs)) return undefined;
-  const texts = fillTemplate(content, { body, timestamp }, (name) => readHeader(request, name) ?? '');
-  return { texts, candidates: (value.match(form) ?? []).map((text) => Buffer.from(text, encoding)) };
+  if (value === undefined || body === undefined) return 'no bytes of a body';
+  const timestamp = time?.read(request, value);
+  if (time !== undefined && timestamp === undefined) return `no time after ${time.prefix} in the header ${header}`;
+  if (timestamp !== undefined && !isRecent(timestamp, toleranceMs)) return describeAge(timestamp, toleranceMs);
+  const candidates = (value.match(form) ?? []).map((text) => Buffer.from(text, encoding));
+  if (candidates.length === 0) return `no signature in ${encoding} of the expected length in the header ${header}`;
+  const own = { body, timestamp: timestamp ?? '' };
+  return { texts: fillTemplate(content, own, (name) => readHeader(request, name) ?? ''), candidates };
 }
 
 /**
@@ -107,18 +110,14 @@ export function readSigned(
  * signature or by another value of the request.
  */
 export function explainRefusal(content: SignedContent, request: SenderRequest, body: Uint8Array | undefined): string {
-  const { header, encoding, form, template, timestamp: time, toleranceMs } = content;
-  const own = ['body', 'timestamp'];
+  const { header, template, timestamp: time } = content;
   const names = [header, time?.name, ...template.map((each) => ('name' in each ? each.name : undefined))];
-  const isMissing = (name = 'body'): boolean => !own.includes(name) && readHeader(request, name) === undefined;
+  const isMissing = (name = 'body'): boolean =>
+    !['body', 'timestamp'].includes(name) && readHeader(request, name) === undefined;
   const missing = names.find(isMissing);
   if (missing !== undefined) return `no header ${missing}`;
-  if (body === undefined) return 'no bytes of a body';
-  const value = readHeader(request, header) ?? '';
-  const timestamp = time?.read(request, value);
-  if (time !== undefined && timestamp === undefined) return `no time after ${time.prefix} in the header ${header}`;
-  if (timestamp !== undefined && !isRecent(timestamp, toleranceMs)) return describeAge(timestamp, toleranceMs);
-  if (value.match(form) === null) return `no signature in ${encoding} of the expected length in the header ${header}`;
+  const signed = readSigned(content, request, body);
+  if (typeof signed === 'string') return signed;
   return 'another signature: another secret or key, or other bytes than the ones that were signed';
 }
 
@@ -175,4 +174,71 @@ function toSentMs(timestamp: string): number {
 
 function isRecent(timestamp: string, toleranceMs: number): boolean {
   return Math.abs(Date.now() - toSentMs(timestamp)) <= toleranceMs;
+}
+
+/**
+ * Options of `sign` of `hmacSignature`, `publicKeySignature` and `messageSignature`.
+ *
+ * @example
+ * const options: SignOptions = { headers: { 'webhook-id': 'msg_1' } };
+ */
+export interface SignOptions {
+  /**
+   * What to sign with: a secret, or the private key in PEM of a public key. Required with public keys, and if `secrets`
+   * is a function.
+   * @default the newest of `secrets`
+   */
+  secret?: string | undefined;
+  /**
+   * Other headers that are signed, such as `webhook-id`. A header with the name of `timestamp` replaces the present.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export const signOptionNames = ['secret', 'headers'];
+
+/**
+ * Makes the method `sign` of a verifier of this content. `toSigner` returns what signs with the secret of the options,
+ * and throws INVALID_ARGUMENT if it cannot.
+ */
+export function makeSign<Options extends SignOptions>(
+  content: SignedContent,
+  optionNames: readonly string[],
+  toSigner: (options: Options) => (texts: Signed['texts']) => Buffer,
+) {
+  return function sign(body: string | Uint8Array, options: Options): Record<string, string> {
+    onlyKnownOptions(options, optionNames);
+    const bytes = requireBody(body);
+    const signTexts = toSigner(options);
+    const given = toLowerNames(options.headers);
+    const { header, encoding, timestamp: { name, prefix = '' } = {} } = content;
+    const isGiven = name !== undefined && given.has(name);
+    const timestamp = isGiven ? requireSigned(name, given.get(name)) : String(Math.floor(Date.now() / 1_000));
+    const texts = fillTemplate(content, { body: bytes, timestamp }, (other) => requireSigned(other, given.get(other)));
+    const signature = signTexts(texts).toString(encoding);
+    const value = prefix === '' ? signature : `${prefix}${timestamp},${signature}`;
+    return { ...Object.fromEntries(given), ...(name !== undefined && { [name]: timestamp }), [header]: value };
+  };
+}
+
+/** Returns the bytes of a body that is to be signed. Throws INVALID_ARGUMENT. */
+export function requireBody(body: unknown): Buffer {
+  if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body as string);
+  throw invalidSecret('body', 'the string or the bytes that are sent', body, 'sign(JSON.stringify(callback))');
+}
+
+/** Throws INVALID_ARGUMENT for a value that is not an object. */
+export function toLowerNames(headers: SignOptions['headers'] = {}): ReadonlyMap<string, string> {
+  if (typeof headers !== 'object' || (headers as unknown) === null || Array.isArray(headers)) {
+    throw invalidSecret('headers', 'an object with a string for each name', headers, "headers: { 'x-id': '7' }");
+  }
+  return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** A value that changes on its way, or that HTTP cannot carry, would make another signature. */
+export function requireSigned(name: string, value: unknown): string {
+  if (typeof value === 'string' && /^[!-~](?:[ -~]*[!-~])?$/.test(value)) return value;
+  const expected = `a string with the header \`${name}\`, which is signed, in visible ASCII characters`;
+  throw invalidSecret('headers', expected, value, `headers: { '${name}': 'a value' }`);
 }

@@ -1,7 +1,7 @@
 import { isAcknowledgement, isSilent } from '../../attempt/attempt.js';
 import { allowPositionals, parseArguments, toNumber, UsageError } from '../../../../src/cli/arguments.js';
 import { findConfigFile } from '../../../../src/cli/config-file.js';
-import { didYouMean } from '../../../../src/lib/did-you-mean.js';
+import { didYouMean } from '../../../../src/lib/text.js';
 import { findEndpoint, missingUrl, requireUrl, type Endpoint } from '../endpoint-options.js';
 import { Books } from './books.js';
 import { Breakage } from './commands.js';
