@@ -1,36 +1,30 @@
 // What a careful reader of a service's pages writes by hand: it verifies, knows an event by the name that the pages tell, refuses
 // what it cannot book, and books each end of a payout once.
 import { createHmac, verify } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { messageSignature } from 'transfer-callbacks';
+import { expect } from 'vitest';
 import { key, secrets } from './defined-support.js';
-import { readText, serveHere, type Book } from './support.js';
+import { serveBodies, type Book } from './support.js';
 
 type Status = 'SUCCESS' | 'FAILED' | 'REVERSED';
-
-/** A request, as a route sees it. */
-interface Arrived {
-  readonly url: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
 
 /** What a body tells of a payout, or the status of the response. */
 type Found =
   { readonly name: unknown; readonly id: unknown; readonly status: Status; readonly amount: unknown } | number;
 
 interface ByHand {
-  readonly believes: (arrived: Arrived) => boolean | Promise<boolean>;
+  readonly believes: (body: string, request: IncomingMessage) => boolean | Promise<boolean>;
   readonly read: (body: never, headers: IncomingHttpHeaders) => Found;
 }
 
-const hmac = (algorithm: string, text: string, encoding: 'hex' | 'base64' = 'hex'): string =>
+export const hmac = (algorithm: string, text: string, encoding: 'hex' | 'base64' = 'hex'): string =>
   createHmac(algorithm, key).update(text).digest(encoding);
 const isSigned =
   (header: string, toRight: (body: string) => string): ByHand['believes'] =>
-  ({ headers, body }) =>
+  (body, { headers }) =>
     headers[header] === toRight(body);
-const hasToken: ByHand['believes'] = ({ url }) => url.endsWith(`/${key}`);
+const hasToken: ByHand['believes'] = (_body, { url = '' }) => url.endsWith(`/${key}`);
 
 /** Returns what `word` means: an outcome, nothing yet, or nothing that the reader knows. */
 function toFound(
@@ -51,6 +45,8 @@ export const byHand: Readonly<Record<string, ByHand>> = {
     believes: isSigned('x-paystack-signature', (body) => hmac('sha512', body)),
     read({ event, data }: { event: string; data: Data }) {
       if (!event.startsWith('transfer.')) return 200;
+      const { id: merchant = 463_433 } = (data.integration ?? {}) as { id?: number };
+      if (merchant !== 463_433) return 403;
       const states = {
         'transfer.success': 'SUCCESS',
         'transfer.failed': 'FAILED',
@@ -78,9 +74,9 @@ export const byHand: Readonly<Record<string, ByHand>> = {
     },
   },
   pawapay: {
-    believes: ({ url, headers, body }) =>
+    believes: (body, request) =>
       messageSignature({ publicKeys: secrets.PAWAPAY_PUBLIC_KEY, url: secrets.PAWAPAY_CALLBACK_URL })(
-        { method: 'POST', url, headers },
+        request,
         undefined,
         Buffer.from(body),
       ),
@@ -127,7 +123,7 @@ export const byHand: Readonly<Record<string, ByHand>> = {
     },
   },
   wise: {
-    believes: ({ headers, body }) => {
+    believes: (body, { headers }) => {
       const signature = Buffer.from(String(headers['x-signature-sha256']), 'base64');
       return verify('sha256', Buffer.from(body), secrets.WISE_PUBLIC_KEY, signature);
     },
@@ -156,49 +152,66 @@ export const byHand: Readonly<Record<string, ByHand>> = {
   },
 };
 
+/** How an endpoint by hand is not like a right one. */
+export interface Ways {
+  /** Whether it believes a request. */
+  readonly believes?: (body: string, headers: IncomingHttpHeaders) => boolean;
+  /** Returns the status for a body from which nothing is booked, or ends the response. */
+  readonly before?: (body: string, response: ServerResponse) => number | undefined;
+  /** What it books, and when. */
+  readonly books?: (write: () => Promise<void>, status: Status, body: string) => Promise<void> | undefined;
+  /** What it responds to a copy. */
+  readonly toCopy?: number;
+  /** Whose copies it does not know. */
+  readonly forgets?: Status;
+}
+
 /** Serves an endpoint by hand. */
-export function serveByHand(service: string, book: Book): Promise<string> {
-  const { believes, read } = byHand[service] ?? {};
-  const seen = new Map<string, unknown>();
-  const ends = new Map<string, unknown>();
-  function readSafely({ body, headers }: Arrived): Found {
+export function serveByHand(service: string, book: Book, ways: Ways = {}): Promise<string> {
+  const { believes, read } = byHand[service] ?? expect.fail(service);
+  const { before, books = (write: () => Promise<void>) => write(), toCopy = 200, forgets } = ways;
+  const seen = new Map<string, { amount: unknown }>();
+  const ends = new Map<string, { amount: unknown }>();
+  function readSafely(body: string, headers: IncomingHttpHeaders): Found {
     try {
       const payload: unknown =
         service === 'cinetpay' ? Object.fromEntries(new URLSearchParams(body)) : JSON.parse(body);
-      return read?.(payload as never, headers) ?? 400;
+      return read(payload as never, headers);
     } catch {
       return 400;
     }
   }
-  async function handle(arrived: Arrived): Promise<number> {
-    if ((await believes?.(arrived)) !== true) return 401;
-    const found = readSafely(arrived);
+  return serveBodies(async (body, request, response) => {
+    const isBelieved = ways.believes?.(body, request.headers) ?? (await believes(body, request));
+    if (!isBelieved) {
+      response.writeHead(401).end('bad signature');
+      return undefined;
+    }
+    const early = before?.(body, response);
+    if (early !== undefined || response.headersSent) return early;
+    const found = readSafely(body, request.headers);
     if (typeof found === 'number') return found;
     const { name, id, status, amount } = found;
     const [event, end] = [`${String(name)} ${status}`, `${String(id)} ${status}`];
-    if (seen.has(event)) return seen.get(event) === amount ? 200 : 422;
-    if (ends.has(end)) return ends.get(end) === amount ? 200 : 422;
+    const known = [seen.get(event), ends.get(end)].find((each) => each !== undefined);
+    if (known !== undefined && status !== forgets) return known.amount === amount ? toCopy : 422;
     const [isPaid, isFailed, isReversed] = ['SUCCESS', 'FAILED', 'REVERSED'].map((each) =>
       ends.has(`${String(id)} ${each}`),
     );
     if ((status === 'SUCCESS' && isFailed) || (status === 'FAILED' && isPaid)) return 422;
-    seen.set(event, amount);
-    ends.set(end, amount);
+    seen.set(event, found);
+    ends.set(end, found);
     const isRefunded = status === 'REVERSED' ? isFailed : status === 'SUCCESS' && isReversed;
     if (isRefunded === true) return 200;
     try {
-      await book({ data: { externalId: String(id), status } });
+      await books(() => book({ data: { externalId: String(id), status } }), status, body);
     } catch (error) {
       seen.delete(event);
       ends.delete(end);
       throw error;
     }
     return 200;
-  }
-  return serveHere((request, response) => {
-    void readText(request)
-      .then((body) => handle({ url: String(request.url), headers: request.headers, body }))
-      .catch(() => 500)
-      .then((status) => response.writeHead(status).end());
   });
 }
+
+export const servePaystack = (book: Book, ways?: Ways) => serveByHand('paystack', book, ways);

@@ -1,11 +1,13 @@
-// What `check` says of an app that ends or refuses, and what it shows beside its rows.
+// What `check` says of an app that ends, refuses or is silent, and what it shows beside its rows.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { TransferCallback } from 'transfer-callbacks';
 import { expect, onTestFinished, test } from 'vitest';
 import { startSandboxCli as start } from '../../../../test/cli/support.js';
-import { checkNamed, key, servePaystack } from './defined-support.js';
-import { checkLoudly, makeBooks, only, readText, serveHere } from './support.js';
+import { servePaystack } from './by-hand.js';
+import { checkNamed, key } from './defined-support.js';
+import { checkLoudly, isWhole, makeBooks, only, readText, serveBodies, serveHere } from './support.js';
 
 const signed = { CALLBACK_SECRET: key };
 const fast = ['--settle', '2'];
@@ -37,39 +39,26 @@ async function serveMortal(
 
 const isHarmless = (body: string): boolean => body !== 'null';
 
-test('an app that ends with a body is wrong, and what follows is not seen', async () => {
+test.each<[what: string, backMs: number | undefined, because: string]>([
+  ['ends with a body is wrong, and what follows is not seen', undefined, 'Your app has ended'],
+  ['comes back after such a body restarts', 600, 'Your app ends with such a body and restarts'],
+])('an app that %s', async (_what, backMs, because) => {
   const url = await serveMortal((body, end, die) => {
     if (isHarmless(body)) end(body.startsWith('{') ? 200 : 400);
-    else die();
+    else die(backMs);
   });
-  const { code, trial, unseen } = await checkLoudly(url, ...fast);
-  expect([code, trial('unbookable')?.verdict, trial('flip')?.because]).toEqual([
-    1,
-    'wrong',
-    ['Your app had ended before.'],
-  ]);
-  expect(trial('unbookable')?.because[0]).toContain('Your app has ended');
+  const { code, trial, unseen } = await checkLoudly(url, '--settle', backMs === undefined ? '2' : '5');
+  expect([code, trial('unbookable')?.verdict]).toEqual([1, 'wrong']);
+  expect(trial('unbookable')?.because[0]).toContain(because);
+  if (backMs !== undefined) return;
+  expect(trial('flip')?.because).toEqual(['Your app had ended before.']);
   expect(unseen).toContain('undocumented');
 });
 
-test('an app that comes back after such a body restarts', async () => {
-  const url = await serveMortal((body, end, die) => {
-    if (isHarmless(body)) end(body.startsWith('{') ? 200 : 400);
-    else die(600);
-  });
-  const { code, trial } = await checkLoudly(url, '--settle', '5');
-  expect([code, trial('unbookable')?.because[0]]).toEqual([
-    1,
-    expect.stringContaining('Your app ends with such a body and restarts'),
-  ]);
-});
-
 test('a connection that is closed, while the app is there, refuses nothing and is a note', async () => {
-  const url = await serveHere((request, response) => {
-    void readText(request).then((body) => {
-      if (/UNKNOWN|unknown/.test(body)) request.socket.destroy();
-      else response.writeHead(body.startsWith('{"') ? 200 : 400).end();
-    });
+  const url = await serveBodies((body, request) => {
+    if (/UNKNOWN|unknown/.test(body)) request.socket.destroy();
+    return body.startsWith('{"') ? 200 : 400;
   });
   const { trial } = await checkLoudly(url, ...fast);
   expect(trial('unknown-state')).toMatchObject({
@@ -80,30 +69,22 @@ test('a connection that is closed, while the app is there, refuses nothing and i
 
 test('behind a proxy an app that has ended is a 502', async () => {
   let isOver = false;
-  const url = await serveHere((request, response) => {
-    void readText(request).then((body) => {
-      isOver ||= !isHarmless(body);
-      response.writeHead(isOver ? 502 : body.startsWith('{') ? 200 : 400).end();
-    });
+  const url = await serveBodies((body) => {
+    isOver ||= !isHarmless(body);
+    return isOver ? 502 : body.startsWith('{') ? 200 : 400;
   });
   const { code, trial } = await checkLoudly(url, ...fast);
   expect([code, trial('unbookable')?.because[0]]).toEqual([1, expect.stringContaining('Your app has ended')]);
 });
 
 test('RazorpayX waits five seconds: what comes later was not acknowledged', async () => {
-  const url = await serveHere((request, response) => {
-    request.resume().on('end', () => setTimeout(() => response.end(), 7_000));
-  });
+  const url = await serveBodies(() => pause(7_000, 200));
   const { code, trial } = await checkNamed('razorpayx', url, [], signed);
   expect([code, trial('success')?.because[0]]).toEqual([1, expect.stringContaining('The service waits no longer.')]);
 });
 
 test('a late response is wrong in each row, and below it are the ids of its payouts', async () => {
-  const url = await serveHere((request, response) => {
-    void readText(request).then((body) => {
-      setTimeout(() => response.end(), body.includes('payout.failed') ? 7_000 : 0);
-    });
-  });
+  const url = await serveBodies((body) => pause(body.includes('payout.failed') ? 7_000 : 0, 200));
   const args = ['check', '--service', 'razorpayx', '--to', url, ...only('failed')];
   const { code, out } = await start(args, { env: signed }).ended;
   expect([code, out]).toEqual([1, expect.stringMatching(/\n✗ failed .* timeout\n/)]);
@@ -113,10 +94,9 @@ test('a late response is wrong in each row, and below it are the ids of its payo
 test('a refusal shows what the endpoint said, rows can be skipped, and each row has its ids', async () => {
   const { book, count } = await makeBooks();
   const url = await servePaystack(book, {
-    before(callback, response) {
-      if (callback?.event !== 'transfer.failed') return undefined;
-      response.writeHead(422).end('{"detail":"amount\u0007 too low"}');
-      return 0;
+    before(body, response) {
+      if (body.includes('"transfer.failed"')) response.writeHead(422).end('{"detail":"amount\u0007 too low"}');
+      return undefined;
     },
   });
   const { code, trial } = await checkNamed('paystack', url, ['--skip', 'burst', ...count], signed);
@@ -133,10 +113,7 @@ test('a refusal shows what the endpoint said, rows can be skipped, and each row 
 
 test('Ctrl+C lists the payouts that may be booked', async () => {
   let requests = 0;
-  const url = await serveHere((request, response) => {
-    requests += 1;
-    request.resume().on('end', () => response.end());
-  });
+  const url = await serveBodies(() => void (requests += 1));
   const { child, ended } = start(['check', '--to', url, '--real-time']);
   await expect.poll(() => requests).toBeGreaterThan(0);
   child.kill('SIGINT');
@@ -145,21 +122,70 @@ test('Ctrl+C lists the payouts that may be booked', async () => {
 });
 
 test('--method PUT is for a service that sends it', async () => {
-  const url = await serveHere((request, response) => {
-    request.resume().on('end', () => response.writeHead(request.method === 'PUT' ? 200 : 405).end('no'));
-  });
+  const url = await serveBodies((_body, { method }) => (method === 'PUT' ? 200 : 405));
   const posted = await checkLoudly(url);
   expect([posted.code, posted.result?.missing]).toEqual([2, expect.stringContaining('--method PUT')]);
   expect((await checkLoudly(url, '--method', 'PUT')).trial('success')?.verdict).toBe('right');
 });
 
-test('the first line of cmd.exe in the help is one argument there', async () => {
-  const { out } = await start(['help', 'check']).ended;
-  const line = out.split('\n').find((each) => each.includes('%ID% %STATUS%')) ?? '';
-  // cmd.exe knows no backslash: what it acts on must be between its quotes.
-  const outside = line.split('"').filter((_each, index) => index % 2 === 0);
-  expect(outside.join('')).not.toMatch(/[<>|&^]/);
-  // The program splits what is left as CommandLineToArgvW does.
-  const [, value = ''] = /--count "((?:\\"|[^"])*)"$/.exec(line.trim()) ?? [];
-  expect(value.replaceAll('\\"', '"')).toBe('find /c "%ID% %STATUS%" < ledger.txt');
+const cutShort = 'Two requests in a row got no response within 3 s. The rest of this row is skipped.';
+
+test('an endpoint that never responds is judged after two attempts, within two minutes', async () => {
+  let requests = 0;
+  const url = await serveHere(() => (requests += 1));
+  const startedAt = performance.now();
+  const { code, err, result } = await checkLoudly(url);
+  expect([code, requests]).toEqual([2, 2]);
+  expect(err).toMatch(/^success: Two requests in a row got no response within 30 s\./);
+  expect(result?.missing).toMatch(/^The first callback got no response, so that nothing could be seen\. /);
+  expect(performance.now() - startedAt).toBeLessThan(120_000);
+});
+
+test('what gets no response is said immediately, and the rest of its row is skipped', async () => {
+  const { book, count } = await makeBooks();
+  const seen = new Set<string>();
+  async function handle(body: string): Promise<number> {
+    const callback = JSON.parse(body) as TransferCallback;
+    if (!isWhole(callback)) throw new Error('no callback');
+    const isNew = !seen.has(callback.data.id);
+    seen.add(callback.data.id);
+    if (isNew) await book(callback);
+    return 200;
+  }
+  // A promise that rejects in an async handler of Express 4 leaves the request without a response, too.
+  const url = await serveBodies((body) => handle(body).catch(() => new Promise<never>(() => undefined)));
+  const { code, err, wrong, less, unseen, trial } = await checkLoudly(url, '--patience', '3', ...count);
+  expect([code, wrong, less]).toEqual([0, [], ['unbookable', 'flip', 'other-amount']]);
+  expect(unseen).toEqual(['unknown-state', 'list', 'undocumented']);
+  expect(err).toBe(`unbookable: ${cutShort}\nundocumented: ${cutShort}\n`);
+  expect(trial('undocumented')?.because).toEqual([cutShort]);
+  expect(trial('unbookable')?.responses.slice(-2)).toEqual(['timeout', 'timeout']);
+  expect(trial('malformed')).toMatchObject({ responses: ['timeout', '200'], verdict: 'right' });
+});
+
+test('a response that begins in time and does not end is no silence', async () => {
+  const url = await serveHere((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'Content-Length': 5 }).write('o');
+  });
+  const { code, err, result } = await checkLoudly(url, '--patience', '3');
+  expect([code, err]).toEqual([2, '']);
+  expect(result?.missing).toContain('Your app began a response, and did not end it in time.');
+});
+
+test('in a terminal the row that is played is shown on standard error, and cleared at the end', async () => {
+  const url = await serveBodies(() => 200);
+  const { ended } = start(['check', '--to', url], { terminal: true });
+  const { err } = await ended;
+  expect(err).toContain('success, row 1 of 19\r');
+  expect(err).toContain('failed-burst, row 7 of 19\r');
+  expect(err.endsWith('\u001b[K')).toBe(true);
+});
+
+test('without a terminal a row that takes long is named', async () => {
+  const url = await serveBodies(() => pause(12_000, 500));
+  const { said, ended, child } = start(['check', '--to', url]);
+  await expect.poll(() => said.err).toBe('Still waiting for the end of success, row 1 of 19.\n');
+  child.kill();
+  await ended;
 });

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createHmac } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import express, { urlencoded } from 'express';
 import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import type { PayoutService, ReceiverOptions } from 'transfer-callbacks';
@@ -10,7 +8,7 @@ import type { ServiceEvent } from 'transfer-callbacks/client';
 import ts from 'typescript';
 import { objects, root, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { keyPairs, toPem, toPrivatePem } from '../../../../test/http/verifiers/keys.js';
-import { makeBooks, readText, serveHere, toChecked, type Book } from './support.js';
+import { makeBooks, serveHere, toChecked, type Book } from './support.js';
 
 export const key = 'the-secret-of-the-service-0123456789';
 
@@ -98,76 +96,3 @@ export async function checkNamed(name: string, url: string, args: readonly strin
   const lines = out === '' ? [] : objects(out);
   return { ...toChecked(code, lines), err, origin: lines[0], plan: lines[1] };
 }
-
-type Status = 'SUCCESS' | 'FAILED' | 'REVERSED';
-
-/** A callback of Paystack. */
-export interface PaystackCallback {
-  readonly event: string;
-  readonly data: { readonly id: number; readonly reference: string; readonly transfer_code: string };
-}
-
-const statuses: Readonly<Record<string, Status>> = {
-  ...{ 'transfer.success': 'SUCCESS', 'transfer.failed': 'FAILED', 'transfer.reversed': 'REVERSED' },
-};
-
-/** How a hand-written endpoint of Paystack is not like a right one. */
-export interface Ways {
-  /** Whether it believes a request. */
-  readonly believes?: (headers: IncomingHttpHeaders, body: string, right: string) => boolean;
-  /** What it knows an event by. */
-  readonly toKey?: (callback: PaystackCallback, status: Status) => string;
-  /** Resolves with the status of a response that ends the request, before anything is booked. */
-  readonly before?: (
-    callback: PaystackCallback | null,
-    response: ServerResponse,
-  ) => Promise<number | undefined> | number | undefined;
-  /** What it books, and when. */
-  readonly books?: (callback: PaystackCallback, book: () => Promise<void>) => Promise<void> | undefined;
-  /** What it responds to a copy. */
-  readonly toCopy?: number;
-}
-
-const isRight: NonNullable<Ways['believes']> = (headers, _body, right) => headers['x-paystack-signature'] === right;
-const toOwnKey: NonNullable<Ways['toKey']> = ({ data }, status) => `${data.reference} ${status}`;
-const bookNow: NonNullable<Ways['books']> = (_callback, book) => book();
-
-/** Serves what a careful reader of Paystack's pages writes by hand: each payout has one end, and a success may be reversed. */
-export function servePaystack(book: Book, ways: Ways = {}): Promise<string> {
-  const { believes = isRight, toKey = toOwnKey, books = bookNow, toCopy = 200 } = ways;
-  const seen = new Set<string>();
-  const ends = new Map<string, string>();
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<number | undefined> {
-    const body = await readText(request);
-    const right = createHmac('sha512', key).update(body).digest('hex');
-    if (!believes(request.headers, body, right)) return 401;
-    const callback = JSON.parse(body) as PaystackCallback | readonly never[] | null;
-    const isCallback = callback !== null && 'event' in callback;
-    const early = await ways.before?.(isCallback ? callback : null, response);
-    if (early !== undefined) return early === 0 ? undefined : early;
-    if (!isCallback || typeof callback.event !== 'string') return 400;
-    const status = statuses[callback.event];
-    if (status === undefined) return callback.event.startsWith('transfer.') ? 400 : 200;
-    const { reference, id } = callback.data as Partial<PaystackCallback['data']>;
-    if (reference === undefined || id === undefined) return 400;
-    const name = toKey(callback, status);
-    if (seen.has(name)) return toFacts(callback) === ends.get(`${reference} ${status}`) ? toCopy : 422;
-    const [isPaid, isFailed, isReversed] = ['SUCCESS', 'FAILED', 'REVERSED'].map((each) =>
-      ends.has(`${reference} ${each}`),
-    );
-    if ((status === 'SUCCESS' && isFailed) || (status === 'FAILED' && isPaid)) return 422;
-    seen.add(name);
-    ends.set(`${reference} ${status}`, toFacts(callback));
-    const isRefunded = (status === 'REVERSED' && isFailed === true) || (status === 'SUCCESS' && isReversed === true);
-    if (!isRefunded) await books(callback, () => book({ data: { externalId: reference, status } }));
-    return 200;
-  }
-  return serveHere((request, response) => {
-    handle(request, response).then(
-      (status) => status !== undefined && response.writeHead(status).end(status === 401 ? 'bad signature' : ''),
-      () => response.writeHead(400).end(),
-    );
-  });
-}
-
-const toFacts = ({ data }: PaystackCallback): string => String((data as { amount?: unknown }).amount);

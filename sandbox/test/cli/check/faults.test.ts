@@ -1,82 +1,58 @@
-// One fault of an endpoint, and the one row that finds it.
-import { createHmac } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+// One fault of an endpoint of another service, and the rows that find it.
 import { expect, test } from 'vitest';
 import { parseJson } from '../../../../src/lib/text.js';
 import { objects, startSandboxCli as start } from '../../../../test/cli/support.js';
-import { serveAny } from './any-endpoint.js';
-import { checkNamed, key, servePaystack, type PaystackCallback } from './defined-support.js';
-import { makeBooks, only, readText, serveHere, toChecked, type Book } from './support.js';
+import { hmac, servePaystack, type Ways } from './by-hand.js';
+import { checkNamed, key, privateKeys } from './defined-support.js';
+import { makeBooks, only, serveAny, serveHere, toChecked, writeFiles } from './support.js';
 
 const fast = ['--settle', '2'];
 const signed = { CALLBACK_SECRET: key };
 
-/** Books each success and failure of Paystack once. Returns the status for a body that is none of both. */
-function bookOnce(book: Book, otherwise: number): (body: string) => Promise<number> {
-  const seen = new Set<string>();
-  return async (body) => {
-    const { event = '', data } = (parseJson(body) ?? {}) as Partial<PaystackCallback>;
-    const [, word] = /^transfer\.(success|failed|reversed)$/.exec(event) ?? [];
-    if (word === undefined || data === undefined) return event.startsWith('c') ? 200 : otherwise;
-    const status = word.toUpperCase() as 'SUCCESS' | 'FAILED' | 'REVERSED';
-    const isRefunded = status === 'REVERSED' && seen.has(`${data.reference} FAILED`);
-    if (seen.has(`${data.reference} ${status}`) || isRefunded) return 200;
-    seen.add(`${data.reference} ${status}`);
-    await book({ data: { externalId: data.reference, status } });
-    return 200;
-  };
-}
-
-/** Serves what handles a body, and responds with the status. */
-const serve = (handle: (body: string, signature: unknown) => Promise<number>): Promise<string> =>
-  serveHere((request, response) => {
-    void readText(request)
-      .then((body) => handle(body, request.headers['x-paystack-signature']))
-      .then((status) => response.writeHead(status).end());
-  });
-
 test('an endpoint that reads the first piece of a body loses a slow sender, at each attempt', async () => {
-  const { book, count } = await makeBooks();
-  const handle = bookOnce(book, 400);
   const url = await serveHere((request, response) => {
     request.once('data', (piece: Buffer) => {
-      void handle(piece.toString()).then((status) => response.writeHead(status).end());
+      response.writeHead(parseJson(piece.toString()) === undefined ? 400 : 200).end();
     });
   });
-  const { wrong, trial } = await checkNamed('paystack', url, [...fast, ...only('slow-sender'), ...count], signed);
+  const { wrong, trial } = await checkNamed('paystack', url, [...fast, ...only('slow-sender')], signed);
   expect(wrong).toEqual(['slow-sender']);
   expect(trial('slow-sender')?.responses).toEqual(Array(4).fill('400'));
 });
 
-test('an endpoint that acknowledges what it cannot parse loses half a body', async () => {
+test.each<[what: string, ways: Ways, row: string, expected: object]>([
+  [
+    'an endpoint that acknowledges what it cannot parse loses half a body',
+    { believes: () => true, before: (body) => (parseJson(body) === undefined ? 200 : undefined) },
+    'malformed',
+    { verdict: 'wrong', because: ['It was acknowledged and never booked: it is lost.'] },
+  ],
+  [
+    'half a body has the signature of the whole: who verifies refuses it',
+    {},
+    'malformed',
+    { verdict: 'right', responses: ['401', '200'] },
+  ],
+  [
+    'an endpoint that verifies what it has parsed refuses another spelling with 401, and is less strict',
+    {
+      believes: (body, headers) =>
+        headers['x-paystack-signature'] === hmac('sha512', JSON.stringify(parseJson(body) ?? null)),
+    },
+    'other-spelling',
+    { verdict: 'less strict' },
+  ],
+  [
+    'an endpoint that refuses another spelling with 400 is not judged by it',
+    { before: (body) => (body.includes('": ') ? 400 : undefined) },
+    'other-spelling',
+    { verdict: 'not seen', responses: Array(4).fill('400') as string[] },
+  ],
+])('%s', async (_what, ways, row, expected) => {
   const { book, count } = await makeBooks();
-  const url = await serve(bookOnce(book, 200));
-  const { wrong, trial } = await checkNamed('paystack', url, [...fast, ...only('malformed'), ...count], signed);
-  expect(wrong).toEqual(['malformed']);
-  expect(trial('malformed')?.because).toEqual(['It was acknowledged and never booked: it is lost.']);
-});
-
-const sign = (body: string): string => createHmac('sha512', key).update(body).digest('hex');
-
-test('half a body has the signature of the whole: who verifies refuses it', async () => {
-  const { book, count } = await makeBooks();
-  const handle = bookOnce(book, 200);
-  const url = await serve(async (body, signature) => (signature === sign(body) ? handle(body) : 401));
-  const { wrong, trial } = await checkNamed('paystack', url, [...fast, ...only('malformed'), ...count], signed);
-  expect([wrong, trial('malformed')?.responses]).toEqual([[], ['401', '200']]);
-});
-
-test('an endpoint that verifies what it has parsed is less strict, if it refuses another spelling with 401', async () => {
-  const { book, count } = await makeBooks();
-  const handle = bookOnce(book, 400);
-  const toText = (body: string): string => JSON.stringify(parseJson(body) ?? null);
-  const url = await serve(async (body, signature) => (signature === sign(toText(body)) ? handle(body) : 401));
-  const { wrong, less } = await checkNamed('paystack', url, [...fast, ...only('other-spelling'), ...count], signed);
-  expect([wrong, less]).toEqual([[], ['other-spelling']]);
-  const other = await serve(async (body) => (body.includes('": ') ? 400 : handle(body)));
-  const { trial } = await checkNamed('paystack', other, [...fast, ...only('other-spelling'), ...count], signed);
-  expect(trial('other-spelling')).toMatchObject({ verdict: 'not seen', responses: Array(4).fill('400') as string[] });
+  const url = await servePaystack(book, ways);
+  const { trial } = await checkNamed('paystack', url, [...fast, ...only(row), ...count], signed);
+  expect(trial(row)).toMatchObject(expected);
 });
 
 test.each(['eventType', 'status'])(
@@ -96,17 +72,153 @@ test.each(['eventType', 'status'])(
   },
 );
 
-test('a callback whose response was lost is wrong if it then gets 409 for ever, although it is booked', async () => {
+test('a state of Wise that follows a success, and is refunded too early, is found', async () => {
+  const { book, count } = await makeBooks();
+  const states: Record<string, string> = {
+    outgoing_payment_sent: 'SUCCESS',
+    cancelled: 'FAILED',
+    funds_refunded: 'REVERSED',
+    bounced_back: 'REVERSED',
+  };
+  interface Wise {
+    data: { resource: { id: number }; current_state: string };
+  }
+  const url = await serveAny(book, ({ data }: Wise) => {
+    const status = states[data.current_state];
+    return status === undefined ? 400 : [String(data.resource.id), String(data.resource.id), status];
+  });
+  const { trial } = await checkNamed('wise', url, [...fast, ...count], { CALLBACK_SECRET: privateKeys.wise ?? '' });
+  expect(trial('pending')).toMatchObject({ verdict: 'wrong', because: ['A payout without an outcome was booked.'] });
+});
+
+interface Razorpay {
+  event: string;
+  payload: { payout: { entity: { reference_id: string } } };
+}
+
+/** Books a payout of RazorpayX by its event, and what `elsewhere` returns of any other. */
+const readRazorpay =
+  (elsewhere: (event: string) => string | undefined) =>
+  ({ event, payload }: Razorpay) => {
+    const { reference_id: id } = payload.payout.entity;
+    const [, end = ''] = /^payout\.(processed|reversed|failed)$/.exec(event) ?? [];
+    const status = end === '' ? elsewhere(event) : end === 'processed' ? 'SUCCESS' : end.toUpperCase();
+    return status === undefined ? undefined : ([id, id, status] as const);
+  };
+
+test.each<[what: string, elsewhere: (event: string) => string | undefined, wrong: string[]]>([
+  ['refunds what is no success', (event) => (event.startsWith('payout.') ? 'FAILED' : undefined), ['unknown-state']],
+  ['books it as paid', (event) => (event === 'payout.initiated' ? 'SUCCESS' : undefined), []],
+])('a payout on its way is booked by an endpoint that %s', async (_what, elsewhere, others) => {
+  const { book, count } = await makeBooks();
+  const url = await serveAny(book, readRazorpay(elsewhere));
+  const { wrong, trial } = await checkNamed('razorpayx', url, [...fast, '--skip', 'forged', ...count], signed);
+  expect([wrong, trial('pending')?.because]).toEqual([
+    ['pending', ...others],
+    ['A payout without an outcome was booked.'],
+  ]);
+});
+
+test.each<[what: string, ways: Ways, wrong: string[]]>([
+  ['each reversal counts', { forgets: 'REVERSED' }, ['reversed', 'reversed-burst', 'reversed-first']],
+  [
+    'reversals are dropped',
+    { books: (write, status) => (status === 'REVERSED' ? undefined : write()) },
+    ['reversed', 'reversed-burst', 'reversed-first', 'success-again'],
+  ],
+])('where %s, the rows of a reversal are wrong', async (_what, ways, wrong) => {
+  const { book, count } = await makeBooks();
+  const checked = await checkNamed('paystack', await servePaystack(book, ways), [...fast, ...count], signed);
+  expect(checked).toMatchObject({ code: 1, wrong, less: [] });
+});
+
+test('a copy that gets 409 for ever is wrong, although it is booked', async () => {
   const { book, count } = await makeBooks();
   const url = await servePaystack(book, { toCopy: 409 });
-  const { wrong, trial } = await checkNamed(
-    'paystack',
-    url,
-    [...fast, ...only('response-lost', 'failed-lost'), ...count],
-    signed,
+  const { wrong, trial } = await checkNamed('paystack', url, [...fast, ...count], signed);
+  expect(wrong).toEqual(
+    expect.arrayContaining(['duplicate', 'response-lost', 'failed-duplicate', 'failed-lost']) as string[],
   );
-  expect(wrong).toEqual(['response-lost', 'failed-lost']);
   expect(trial('response-lost')?.responses).toEqual(['lost', '409', '409', '409', '409']);
+});
+
+test('409 while a queue books is right', { timeout: 300_000 }, async () => {
+  const { book, count } = await makeBooks();
+  const until = new Map<string, number>();
+  const url = await servePaystack(book, {
+    before(body) {
+      const { event, data } = (parseJson(body) ?? {}) as { event?: string; data?: { reference?: string } };
+      const name = `${event} ${data?.reference}`;
+      const now = Date.now();
+      const ends = until.get(name);
+      if (ends === undefined && data !== undefined) until.set(name, now + 2_000);
+      return ends !== undefined && now < ends ? 409 : undefined;
+    },
+    books(write) {
+      setTimeout(() => void write(), 1_500);
+      return undefined;
+    },
+  });
+  const { wrong } = await checkNamed('paystack', url, ['--settle', '4', ...count], signed);
+  expect(wrong).toEqual([]);
+});
+
+/** A definition of one's own, whose events have a name that it does not read, with its samples. */
+async function writeOwn(
+  folder: string,
+  read = '({ type, data }) => ({ state: type, id: data.id, externalId: data.reference })',
+) {
+  const source = `import { defineService } from 'transfer-sandbox';
+    const states = { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' };
+    export const service = defineService({ read: ${read}, states });`;
+  const data = { id: 77, number: 77, reference: 'payout-17' };
+  const [success, failed] = ['payout.paid', 'payout.bounced'].map((type, at) => ({
+    event_id: `evt_${at}`,
+    type,
+    data,
+  }));
+  await writeFiles(folder, { 'own.mjs': source, 'paid.json': success, 'bounced.json': failed });
+  return ['--service', './own.mjs', '--success', 'paid.json', '--failed', 'bounced.json'];
+}
+
+interface Own {
+  event_id: string;
+  type: string;
+  data: { number: number; reference: string };
+}
+const own = ({ event_id: name, type, data }: Own) => {
+  const status = { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' }[type];
+  return status === undefined ? 400 : ([name, data.reference, status] as const);
+};
+
+test('an own service says by what its events are known: without that a row is not seen, and names the value', async () => {
+  const { book, count, folder } = await makeBooks();
+  const service = await writeOwn(folder);
+  const url = await serveAny(book, own);
+  const run = async (...args: string[]) => {
+    return start(['check', '--to', url, ...service, ...fast, ...count, ...args], { cwd: folder }).ended;
+  };
+  const blind = await run();
+  expect([blind.code, blind.out]).toEqual([2, expect.not.stringContaining('✗')]);
+  expect(blind.out.replaceAll(/\s+/g, ' ')).toContain('Give --event-id event_id, or --transfer-id event_id.');
+  const seen = await run('--event-id', 'event_id');
+  expect([seen.code, seen.out]).toEqual([0, expect.not.stringContaining('✗')]);
+  const wrong = await run('--event-id', 'data.code');
+  expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('or header:NAME, got data.code.')]);
+});
+
+test('a definition that ignores each event that it does not know is told what the page says', async () => {
+  const { book, count, folder } = await makeBooks();
+  const read =
+    '({ type, data }) => (type in states ? { state: type, id: data.id, externalId: data.reference } : { ignored: type })';
+  const service = await writeOwn(folder, read);
+  const url = await serveAny(book, (payload: Own) => (own(payload) === 400 ? undefined : own(payload)));
+  const { out } = await start(['check', '--to', url, ...service, '--event-id', 'event_id', ...count], { cwd: folder })
+    .ended;
+  const words = out.replaceAll(/\s+/g, ' ');
+  expect(words).toMatch(
+    /! unknown-state .*The definition ignores each event that it does not know: in docs\/services\.md/,
+  );
 });
 
 test('a definition without FAILED has no row of a failure, and needs no sample of one', async () => {
@@ -116,8 +228,7 @@ test('a definition without FAILED has no row of a failure, and needs no sample o
       read: ({ state, id, reference }) => ({ state, id, externalId: reference }),
       states: { paid: 'SUCCESS', returned: 'REVERSED' },
     });`;
-  await writeFile(join(folder, 'own.mjs'), source);
-  await writeFile(join(folder, 'paid.json'), JSON.stringify({ state: 'paid', id: 7, reference: 'payout-17' }));
+  await writeFiles(folder, { 'own.mjs': source, 'paid.json': { state: 'paid', id: 7, reference: 'payout-17' } });
   const url = await serveAny(book, ({ state, id, reference }: Partial<Record<string, string>>) =>
     state === 'paid' && id !== undefined && reference !== undefined ? [reference, reference, 'SUCCESS'] : 400,
   );
@@ -125,8 +236,7 @@ test('a definition without FAILED has no row of a failure, and needs no sample o
   const { code, out } = await start([...own, ...count], { cwd: folder }).ended;
   const { wrong, trial } = toChecked(code, objects(out));
   expect([code, wrong, trial('duplicate')?.verdict]).toEqual([0, [], 'right']);
-  for (const name of ['failed', 'failed-burst', 'failed-reversed', 'flip', 'failed-after']) {
+  for (const name of ['failed', 'failed-burst', 'failed-reversed', 'flip', 'failed-after'])
     expect(trial(name)?.because).toEqual(['The definition has no FAILED.']);
-  }
   expect(trial('reversed')?.because).toEqual(['Give --reversed, a sample of a reversal.']);
 });

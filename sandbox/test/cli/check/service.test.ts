@@ -1,22 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import express from 'express';
 import { expect, test } from 'vitest';
-import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
+import type { TransferCallback } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
 import { objects, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { freePort } from '../../../../test/support/servers/port.js';
-import { check, isWhole, makeBooks, readText, serveHere } from './support.js';
+import { check, isWhole, makeBooks, serveBodies, withRouter } from './support.js';
 import { parseJson } from '../../../../src/lib/text.js';
 
 /** An app with a key of its own, which asks the service at `port`. */
 async function withKey(port: number, keys: { apiKey: string; apiSecret: string }): Promise<string> {
-  const client = transferService({ baseUrl: `http://127.0.0.1:${port}`, ...keys });
-  const router = transferCallbackRouter({
-    ...({ store: memoryStore(), logger: false, service: client, confirm: true } as const),
-    ...{ onSuccess: () => undefined, onFailed: () => undefined },
-  });
-  return serveHere(express().use(router));
+  const service = transferService({ baseUrl: `http://127.0.0.1:${port}`, ...keys });
+  return withRouter({ service, confirm: true, onSuccess: () => undefined, onFailed: () => undefined });
 }
 
 const keys = { apiKey: 'the-key-of-the-app', apiSecret: 'the-secret-of-the-app' };
@@ -55,13 +50,11 @@ test('--prepare gets each transfer, and that of a body and of a forged callback,
   const { folder } = await makeBooks();
   const prepared = join(folder, 'prepared');
   const received: unknown[] = [];
-  const url = await serveHere((request, response) => {
-    void readText(request).then((body) => {
-      const callback = parseJson(body) as TransferCallback | undefined;
-      received.push(callback);
-      const { event, data } = (callback ?? {}) as Partial<TransferCallback>;
-      response.writeHead(callback && event && data && isWhole(callback) ? 200 : 400).end();
-    });
+  const url = await serveBodies((body) => {
+    const callback = parseJson(body) as TransferCallback | undefined;
+    received.push(callback);
+    const { event, data } = (callback ?? {}) as Partial<TransferCallback>;
+    return callback && event && data && isWhole(callback) ? 200 : 400;
   });
   const prepare = `echo "$ID $STATUS $TRANSFER_ID $AMOUNT $CURRENCY" >> ${prepared}`;
   const { code, trial } = await check(url, '--prepare', prepare, '--forged', url);
@@ -84,15 +77,3 @@ function isAsPrepared(each: unknown, lines: readonly string[]): each is Transfer
   const { externalId, id, amount, currency } = data;
   return ['SUCCESS', 'FAILED'].some((status) => lines.includes(`${externalId} ${status} ${id} ${amount} ${currency}`));
 }
-
-test('what was booked while --break was in force was not broken', async () => {
-  const { book, count } = await makeBooks();
-  const url = await serveHere(
-    express().use(transferCallbackRouter({ store: memoryStore(), logger: false, onSuccess: book, onFailed: book })),
-  );
-  const { code, unseen, trial } = await check(url, ...count, '--break', 'true', '--mend', 'true');
-  expect([code, unseen]).toEqual([0, ['handler-fails']]);
-  expect(trial('handler-fails')?.because).toEqual([
-    'It was booked while --break was in force: --break did not break it.',
-  ]);
-});

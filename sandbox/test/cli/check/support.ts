@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process';
 import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import express from 'express';
 import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
@@ -56,34 +53,54 @@ export async function readText(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** Serves a route by hand, which responds 200 unless `handle` resolves with another status, or 500 if it rejects. */
-export const byHand = (handle: (callback: TransferCallback) => Promise<number | undefined>): Promise<string> =>
+/**
+ * Serves a route by hand. `handle` returns the status for a body: 200 if it returns none, and 500 if it fails. It may end the response
+ * itself.
+ */
+export const serveBodies = (
+  handle: (
+    body: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => Promise<number | undefined> | number | undefined,
+): Promise<string> =>
   serveHere((request, response) => {
     readText(request)
-      .then((body) => handle(JSON.parse(body) as TransferCallback))
+      .then((body) => handle(body, request, response))
       .then(
-        (status = 200) => response.writeHead(status).end(),
+        (status = 200) => response.headersSent || response.writeHead(status).end(),
         () => response.writeHead(500).end(),
       );
   });
 
-/** Starts one of `endpoints` as a process. Its books and payouts are files of `folder`. */
-export async function startEndpoint(
-  name: string,
-  folder: string,
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ url: string; ledger: string; payouts: string }> {
-  const file = fileURLToPath(new URL(`endpoints/${name}`, import.meta.url));
-  const [ledger, payouts] = [join(folder, 'books'), join(folder, 'payouts')];
-  await Promise.all([ledger, payouts].map((path) => writeFile(path, '')));
-  const child = spawn(name.endsWith('.py') ? 'python3' : process.execPath, [file], {
-    env: { ...process.env, LEDGER: ledger, PAYOUTS: payouts, TOKEN: 'the-token', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+/** Serves a route by hand for callbacks of the documented service. */
+export const byHand = (handle: (callback: TransferCallback) => Promise<number | undefined>): Promise<string> =>
+  serveBodies((body) => handle(JSON.parse(body) as TransferCallback));
+
+/** Serves an endpoint without a verifier. `read` returns what to book, under which name; `undefined` acknowledges only. */
+export function serveAny(
+  book: Book,
+  read: (payload: never) => readonly [name: string, id: string, status: string] | number | undefined,
+): Promise<string> {
+  const seen = new Set<string>();
+  return serveBodies(async (body) => {
+    const found = read(JSON.parse(body) as never);
+    if (found === undefined || typeof found === 'number') return found;
+    const [name, externalId, status] = found;
+    if (seen.has(name + status)) return 200;
+    seen.add(name + status);
+    await book({ data: { externalId, status: status as 'SUCCESS' } });
+    return 200;
   });
-  onTestFinished(() => void child.kill());
-  for await (const line of createInterface(child.stdout)) return { url: line, ledger, payouts };
-  return expect.fail(`${name} has ended.`);
 }
+
+/** Writes files into a folder: a text as it is, and all else as JSON. */
+export const writeFiles = (folder: string, files: Readonly<Record<string, unknown>>) =>
+  Promise.all(
+    Object.entries(files).map(([name, content]) =>
+      writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content)),
+    ),
+  );
 
 /** A careful reader's own validation. */
 export function isWhole({ event, data }: TransferCallback): boolean {
