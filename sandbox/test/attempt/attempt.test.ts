@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { containing } from '../../../test/support/helpers/containing.js';
+import { baseUrlAt, isLoopback } from '../../src/attempt/address.js';
 import { attemptCallback, findReason, isAcknowledgement } from '../../src/attempt/attempt.js';
+import { requireAttemptHeaders, requireHeaders, toHeaders } from '../../src/attempt/headers.js';
 import { startMerchant } from '../service/support.js';
 
 const closed = expect.stringMatching(/closed|hang up/) as string;
@@ -110,4 +113,62 @@ test('an attempt ends without a response after timeoutMs, or when its signal abo
   await vi.waitUntil(() => responses.every(({ destroyed }) => destroyed));
   expect(await attemptCallback(url, '{"after":true}', { signal })).toEqual({ error: 'aborted' });
   expect(received.filter(({ body }) => body === '{"after":true}')).toEqual([]);
+});
+
+const noHeaders = 'Expected `headers` to be an object of names and values, got';
+const noName = 'Expected `headers` to be named as HTTP allows, got';
+const own =
+  'Expected `headers` to be without Host, Connection, Content-Type, Content-Length, Transfer-Encoding, which the delivery sets, got';
+const noValue = 'Expected `headers.X-Token` to be a string that a header can carry, got';
+
+test.each<[unknown, string]>([
+  ['X-Token: a', `${noHeaders} a string of 10 characters.`],
+  [null, `${noHeaders} null.`],
+  [new Headers({ 'X-Token': 'a' }), `${noHeaders} an object.`],
+  [{ 'X Token': 'a' }, `${noName} "X Token".`],
+  [{ '': 'a' }, `${noName} "".`],
+  [{ 'content-type': 'text/plain' }, `${own} "content-type".`],
+  [{ 'Content-Length': '1' }, `${own} "Content-Length".`],
+  [{ host: 'example.com' }, `${own} "host".`],
+  [{ Connection: 'keep-alive' }, `${own} "Connection".`],
+  [{ 'transfer-encoding': 'chunked' }, `${own} "transfer-encoding".`],
+  [{ 'X-Token': 'a\r\nX-Other: b' }, `${noValue} a string of 13 characters.`],
+  [{ 'X-Token': '付' }, `${noValue} a string of 1 characters.`],
+  [{ 'X-Token': undefined }, `${noValue} undefined.`],
+])('requireHeaders refuses %j', (headers, message) => {
+  expect(() => {
+    requireHeaders(headers);
+  }).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }) as Error);
+});
+
+test('headers have what HTTP can carry, or are a function of the body, and what it returns is checked, too', () => {
+  const body = Buffer.from('{}');
+  const sign = (given: Buffer) => ({ 'X-Signature': given.toString('hex') });
+  expect(() => {
+    requireHeaders({ 'X-Token': 'a secret, é', authorization: '' });
+    requireAttemptHeaders(sign, 'headers');
+  }).not.toThrow();
+  expect(toHeaders(sign, body)).toEqual({ 'X-Signature': '7b7d' });
+  expect(toHeaders({ 'X-Token': 'a' }, body)).toEqual({ 'X-Token': 'a' });
+  expect(() => {
+    requireAttemptHeaders('X-Token: a', 'headers');
+  }).toThrow(noHeaders);
+  expect(() => toHeaders((() => 'X-Token: a') as never, body)).toThrow(
+    noHeaders.replace('headers', 'what the function of the headers returns'),
+  );
+});
+
+test('the URL of a server names an address that can be reached', () => {
+  expect(baseUrlAt('0.0.0.0', 80)).toBe('http://127.0.0.1:80');
+  expect(baseUrlAt('::', 80)).toBe('http://[::1]:80');
+  expect(baseUrlAt('::1', 443, 'https')).toBe('https://[::1]:443');
+  expect(baseUrlAt('localhost', 80)).toBe('http://localhost:80');
+  expect(baseUrlAt('192.0.2.1', 80)).toBe('http://192.0.2.1:80');
+});
+
+test('only an address of the loopback counts as one, whatever a name begins with', () => {
+  const hosts = ['localhost', '::1', '[::1]', '127.0.0.1', '127.255.0.9'];
+  expect(hosts.filter((host) => !isLoopback(host))).toEqual([]);
+  const others = ['127.example.com', '127.0.0.1.example.com', '10.0.0.127', '0.0.0.0', '::', '::2', 'example.com', ''];
+  expect(others.filter(isLoopback)).toEqual([]);
 });

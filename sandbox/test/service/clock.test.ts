@@ -50,12 +50,7 @@ test('at any speed, attempts are planned as documented and pause no shorter, and
   const seconds = sandbox.attempts.map(({ plannedAtMs, nextAtMs }) =>
     [plannedAtMs, nextAtMs].map((ms) => (ms === undefined ? ms : (ms - finalAtMs) / 1_000)),
   );
-  expect(seconds).toEqual([
-    [0, 30],
-    [30, 90],
-    [90, 210],
-    [210, undefined],
-  ]);
+  expect(seconds.map(String)).toEqual(['0,30', '30,90', '90,210', '210,']);
   let before = { sentAtMs: -Infinity, plannedAtMs: -Infinity };
   for (const { sentAtMs, plannedAtMs } of sandbox.attempts) {
     expect(sentAtMs).toBeGreaterThanOrEqual(plannedAtMs);

@@ -1,27 +1,26 @@
 import { expect, test } from 'vitest';
 import type { TransferSandbox } from 'transfer-sandbox';
-import { create, gate, play, query, startReceiver, startSandbox } from './support.js';
+import { create, gate, play, query, startReceiver, startSandbox, toText } from './support.js';
 
 const start = Date.parse('2026-01-15T10:30:00.000Z');
 
 /** The events of a sandbox's first transfer, each as its seconds, its type and what tells it from others. */
-function events(sandbox: TransferSandbox): unknown[] {
+function events(sandbox: TransferSandbox): string[] {
   return (sandbox.transfers()[0]?.events ?? []).map((event) => {
     const seconds = (event.atMs - start) / 1_000;
+    const words = `${seconds} s: ${event.type}`;
     switch (event.type) {
       case 'final':
-        return [seconds, 'final', event.status];
-      case 'attempt': {
-        const { number, response } = event.attempt;
-        return [seconds, 'attempt', number, 'status' in response ? response.status : response.error];
-      }
+        return `${words} ${event.status}`;
+      case 'attempt':
+        return `${words} ${event.attempt.number}, ${toText(event.attempt.response)}`;
       case 'acknowledged':
-        return [seconds, 'acknowledged', event.number];
+        return `${words} ${event.number}`;
       case 'queried':
-        return [seconds, 'queried', event.status, event.times];
+        return `${words} ${String(event.status)}, ${event.times} times`;
       case 'created':
       case 'resent':
-        return [seconds, event.type];
+        return words;
     }
   });
 }
@@ -30,13 +29,13 @@ test('the events show a transfer from its creation to the acknowledgement', asyn
   const { sandbox } = await play('lost-attempts', [500]);
   await sandbox.advance(300_000);
   expect(events(sandbox)).toEqual([
-    [0, 'created'],
-    [1, 'final', 'SUCCESS'],
-    [1, 'attempt', 1, 'lost'],
-    [31, 'attempt', 2, 'lost'],
-    [91, 'attempt', 3, 500],
-    [211, 'attempt', 4, 200],
-    [211, 'acknowledged', 4],
+    '0 s: created',
+    '1 s: final SUCCESS',
+    '1 s: attempt 1, lost',
+    '31 s: attempt 2, lost',
+    '91 s: attempt 3, 500',
+    '211 s: attempt 4, 200',
+    '211 s: acknowledged 4',
   ]);
   const attempts = sandbox.transfers()[0]?.events.flatMap((event) => (event.type === 'attempt' ? event.attempt : []));
   expect(attempts).toEqual(sandbox.attempts);
@@ -49,11 +48,11 @@ test('a resend delivers the same bytes with new attempts, and its acknowledgemen
   await sandbox.resend(String(sandbox.transfers()[0]?.id));
   await sandbox.advance(30_000);
   expect(events(sandbox).slice(2)).toEqual([
-    [1, 'attempt', 1, 200],
-    [1, 'acknowledged', 1],
-    [1, 'resent'],
-    [1, 'attempt', 1, 500],
-    [31, 'attempt', 2, 200],
+    '1 s: attempt 1, 200',
+    '1 s: acknowledged 1',
+    '1 s: resent',
+    '1 s: attempt 1, 500',
+    '31 s: attempt 2, 200',
   ]);
   expect(new Set(bodies()).size).toBe(1);
 });
@@ -65,11 +64,11 @@ test('the events have one entry for consecutive queries with the same response',
   await sandbox.advance(1_000);
   await query(sandbox, 'query-fails-1');
   expect(events(sandbox)).toEqual([
-    [0, 'created'],
-    [0, 'queried', undefined, 2],
-    [0, 'queried', 'PENDING', 3],
-    [1, 'final', 'SUCCESS'],
-    [1, 'queried', 'SUCCESS', 1],
+    '0 s: created',
+    '0 s: queried undefined, 2 times',
+    '0 s: queried PENDING, 3 times',
+    '1 s: final SUCCESS',
+    '1 s: queried SUCCESS, 1 times',
   ]);
 });
 
@@ -96,11 +95,11 @@ test('contradict announces the other outcome under the same id, which a correct 
   await sandbox.advance(1_000);
   await sandbox.contradict('one');
   expect(events(sandbox).slice(1)).toEqual([
-    [1, 'final', 'SUCCESS'],
-    [1, 'attempt', 1, 200],
-    [1, 'acknowledged', 1],
-    [1, 'final', 'FAILED'],
-    [1, 'attempt', 1, 422],
+    '1 s: final SUCCESS',
+    '1 s: attempt 1, 200',
+    '1 s: acknowledged 1',
+    '1 s: final FAILED',
+    '1 s: attempt 1, 422',
   ]);
   expect(handled).toEqual(['transfer.success']);
   expect(sandbox.transfers()).toMatchObject([{ state: 'FAILED', delivered: false, next: { number: 2 } }]);

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
-import { transferScenarios } from 'transfer-sandbox';
+import { transferScenarios, type TransferSandbox } from 'transfer-sandbox';
 import type { TransferScenario } from '../../src/service/scenarios.js';
 import {
-  course,
   create,
   gate,
   longEnoughMs,
@@ -12,45 +11,30 @@ import {
   startMerchant,
   startReceiver,
   startSandbox,
+  toText,
 } from './support.js';
 
-const statusOf = async (sandbox: Parameters<typeof query>[0]) => (await query(sandbox, 'one')).body.data?.status;
+const statusOf = async (sandbox: TransferSandbox) => (await query(sandbox, 'one')).body.data?.status;
 
-test.each<[TransferScenario, number[], [seconds: number, number: number, response: number | string][]]>([
-  ['success', [204], [[0, 1, 204]]],
-  [
-    'duplicate',
-    [500],
-    [
-      [0, 1, 500],
-      [30, 2, 200],
-      [90, 3, 200],
-    ],
-  ],
-  [
-    'lost-attempts',
-    [],
-    [
-      [0, 1, 'lost'],
-      [30, 2, 'lost'],
-      [90, 3, 200],
-    ],
-  ],
-  [
-    'response-lost',
-    [],
-    [
-      [0, 1, 'response lost'],
-      [30, 2, 200],
-    ],
-  ],
+/** Each attempt as its seconds after the first, its number and its response. */
+const course = ({ attempts }: TransferSandbox): string[] =>
+  attempts.map(({ sentAtMs, number, response }) => {
+    const seconds = (sentAtMs - (attempts[0]?.sentAtMs ?? 0)) / 1_000;
+    return `${seconds} s: ${number}, ${toText(response)}`;
+  });
+
+test.each<[TransferScenario, number[], string[]]>([
+  ['success', [204], ['0 s: 1, 204']],
+  ['duplicate', [500], ['0 s: 1, 500', '30 s: 2, 200', '90 s: 3, 200']],
+  ['lost-attempts', [], ['0 s: 1, lost', '30 s: 2, lost', '90 s: 3, 200']],
+  ['response-lost', [], ['0 s: 1, response lost', '30 s: 2, 200']],
 ])('%s after %j is a course of %j, with the same bytes each time', async (scenario, statuses, expected) => {
   const { sandbox, bodies } = await play(scenario, statuses);
   await sandbox.advance(longEnoughMs);
   expect(course(sandbox)).toEqual(expected);
   const [{ callback, ...transfer } = expect.fail('no transfer')] = sandbox.transfers();
   expect(transfer).toMatchObject({ delivered: true, next: undefined });
-  const arrived = expected.filter(([, , response]) => response !== 'lost');
+  const arrived = expected.filter((attempt) => !attempt.endsWith(', lost'));
   expect(bodies()).toEqual(arrived.map(() => JSON.stringify(callback)));
 });
 
@@ -59,12 +43,7 @@ test('without 2xx there are exactly 4 attempts, 0, 30, 90 and 210 s after the fi
   await sandbox.advance(1_000 + 209_999);
   expect(sandbox.attempts).toHaveLength(3);
   await sandbox.advance(longEnoughMs);
-  expect(course(sandbox)).toEqual([
-    [0, 1, 500],
-    [30, 2, 302],
-    [90, 3, 404],
-    [210, 4, 503],
-  ]);
+  expect(course(sandbox)).toEqual(['0 s: 1, 500', '30 s: 2, 302', '90 s: 3, 404', '210 s: 4, 503']);
   expect(new Set(bodies()).size).toBe(1);
   const { callback, delivered } = sandbox.transfers()[0] ?? {};
   expect(sandbox.attempts[0]?.sentAtMs).toBe(Date.parse(String(callback?.data.timestamp)));
@@ -105,7 +84,7 @@ test('early-callback: a merchant that waits for the creation first gets its resp
   const { url } = await startMerchant(() => undefined);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, attemptTimeoutMs: 50 });
   expect((await create(sandbox, { externalId: 'early-callback' })).status).toBe(201);
-  expect(course(sandbox)).toEqual([[0, 1, 'no response within 50 ms']]);
+  expect(course(sandbox)).toEqual(['0 s: 1, no response within 50 ms']);
 });
 
 test('burst: ten copies arrive concurrently', async () => {
@@ -116,14 +95,15 @@ test('burst: ten copies arrive concurrently', async () => {
     response.writeHead(count > 10 ? 200 : 500).end();
   });
   await sandbox.advance(longEnoughMs);
-  expect(course(sandbox)).toEqual([...Array.from({ length: 10 }, (_, copy) => [0, copy + 1, 500]), [30, 11, 200]]);
+  const copies = Array.from({ length: 10 }, (_, copy) => `0 s: ${copy + 1}, 500`);
+  expect(course(sandbox)).toEqual([...copies, '30 s: 11, 200']);
   expect(new Set(bodies()).size).toBe(1);
 });
 
 test('slow-sender: the body arrives in pieces', async () => {
   const { sandbox, received } = await play('slow-sender');
   await sandbox.advance(longEnoughMs);
-  expect(course(sandbox)).toEqual([[0, 1, 200]]);
+  expect(course(sandbox)).toEqual(['0 s: 1, 200']);
   expect(received[0]?.pieces).toBeGreaterThan(1);
   expect(JSON.parse(String(received[0]?.body))).toEqual(sandbox.transfers()[0]?.callback);
 });

@@ -1,14 +1,9 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
-import {
-  memoryStore,
-  transferCallbackListener,
-  type ReceiverOptions,
-  type TransferCallback,
-  type Verifier,
-} from 'transfer-callbacks';
+import { memoryStore, transferCallbackListener, type ReceiverOptions, type Verifier } from 'transfer-callbacks';
 import { transferSandbox, type TransferSandbox } from 'transfer-sandbox';
+import type { AttemptResponse } from '../../src/attempt/attempt.js';
 import type { ConsoleSettings } from '../../src/service/console-listener.js';
 import type { Message as StreamMessage } from '../../src/service/stream.js';
 import type { Row } from '../../src/service/view.js';
@@ -108,16 +103,6 @@ export async function play(scenario: TransferScenario = 'success', responding?: 
 /** Longer than any scenario takes, in sandbox time. */
 export const longEnoughMs = 2_000_000;
 
-/** One transfer, announced to a merchant that responds with `statuses`, then 200. */
-export async function announce(request: object, statuses: readonly number[] = []) {
-  const merchant = await startMerchant(statuses);
-  const sandbox = await startSandbox({ clock: 'manual' });
-  await create(sandbox, { callbackUrl: merchant.url, ...request });
-  await sandbox.advance(longEnoughMs);
-  const callbacks = merchant.bodies().map((body) => JSON.parse(body) as TransferCallback);
-  return { ...merchant, sandbox, callbacks, data: callbacks[0]?.data };
-}
-
 export function query(sandbox: TransferSandbox, name: string) {
   return call(sandbox, `/transactions/${encodeURIComponent(name)}`);
 }
@@ -131,14 +116,9 @@ export function errorBody(statusCode: number) {
   return { error: true, statusCode, message: expect.any(String) as string, data: null };
 }
 
-/** Each attempt as its seconds after the first, its number and its response. */
-export function course({ attempts }: TransferSandbox): unknown[] {
-  return attempts.map(({ sentAtMs, number, response }) => [
-    (sentAtMs - (attempts[0]?.sentAtMs ?? 0)) / 1_000,
-    number,
-    'status' in response ? response.status : response.error,
-  ]);
-}
+/** Returns the status of a response, or its error. */
+export const toText = (response: AttemptResponse): string =>
+  String('status' in response ? response.status : response.error);
 
 /** Sends a request as a browser does, whose `Host` and Sec-Fetch headers `fetch` does not let through. */
 export async function get(url: string, headers: Record<string, string> = {}, method = 'GET') {
