@@ -1,12 +1,18 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
+import type { TransferServiceOptions } from '../../src/client/service/transfer.js';
 import { catchError, credentials, refusal, request, startService, transaction } from './support.js';
 import { containing } from '../support/helpers/containing.js';
-import type { TransferServiceOptions } from '../../src/client/service/transfer.js';
+
+const mebibyte = 1_048_576;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 describe('transferService', () => {
   test('keeps the path of the base URL, however many slashes it ends with', async () => {
@@ -21,20 +27,6 @@ describe('transferService', () => {
     const { client } = await startService([[200, { data: transaction }]]);
     await client.createTransfer(request, null as never);
     await client.getTransaction('tr-1', null as never);
-  });
-
-  test('the secret does not come back from a server that does not speak HTTP, and repeats what it got', async () => {
-    const server = createServer((socket) => {
-      socket.on('data', (bytes) => socket.end(Buffer.concat([Buffer.from('nonsense '), bytes])));
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const client = transferService({ ...credentials, baseUrl: `http://127.0.0.1:${port}` });
-    expect(await catchError(client.createTransfer(request))).toMatchObject({
-      code: 'OUTCOME_UNKNOWN',
-      cause: expect.any(Error) as unknown,
-    });
   });
 
   test('a secret that the service repeats is redacted', async () => {
@@ -88,5 +80,128 @@ describe('transferService', () => {
         expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
       );
     }
+  });
+});
+
+describe('a long response', () => {
+  test('that never ends is read up to 1 MiB, and the connection is closed', async () => {
+    let sent = 0;
+    let closed = false;
+    const { client, received } = await startService([
+      (response: ServerResponse) => {
+        response.writeHead(200);
+        response.once('close', () => {
+          closed = true;
+        });
+        const write = (): void => {
+          while (!response.destroyed) {
+            sent += 65_536;
+            if (!response.write(Buffer.alloc(65_536, ' '))) break;
+          }
+        };
+        response.on('drain', write);
+        write();
+      },
+    ]);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
+      code: 'UNREADABLE_RESPONSE',
+      status: 200,
+      message: containing('The response is longer than 1 MiB.'),
+    });
+    await vi.waitUntil(() => closed);
+    expect(received).toHaveLength(1);
+    expect(sent).toBeLessThan(32 * mebibyte); // What the sockets buffer.
+  });
+
+  test('is measured after it was decompressed', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * mebibyte, ' '));
+    const { client } = await startService([
+      (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bomb),
+    ]);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
+      code: 'UNREADABLE_RESPONSE',
+      message: containing('The response is longer than 1 MiB.'),
+    });
+    expect(await catchError(client.createTransfer(request))).toMatchObject({
+      code: 'UNREADABLE_RESPONSE',
+      message: containing(
+        'The transfer was accepted, but the response is longer than 1 MiB: query it by its externalId, payout-1.',
+      ),
+    });
+  });
+
+  test('in any chunks is read as a whole, even if a character is cut', async () => {
+    const text = Buffer.from(JSON.stringify({ ...transaction, provider: 'é' }));
+    const middle = text.indexOf('é') + 1;
+    const chunks = [text.subarray(0, middle), text.subarray(middle)];
+    const fetch = () => Promise.resolve(new Response(ReadableStream.from(chunks)));
+    const client = transferService({ ...credentials, baseUrl: 'https://service.example', fetch });
+    expect(await client.getTransaction('tr-1')).toEqual({ ...transaction, provider: 'é' });
+  });
+
+  test('of exactly 1 MiB is read', async () => {
+    const text = JSON.stringify(transaction).padEnd(mebibyte);
+    const { client } = await startService([
+      [200, text],
+      [200, `${text} `],
+    ]);
+    expect(await client.getTransaction('tr-1')).toEqual(transaction);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_RESPONSE' });
+  });
+
+  test('is judged by its status', async () => {
+    const { client } = await startService([[400, ' '.repeat(2 * mebibyte)]]);
+    const error = await catchError(client.createTransfer(request));
+    expect(error).toMatchObject({ code: 'REFUSED', status: 400, body: undefined });
+  });
+});
+
+test('a Retry-After may have blanks around it, and is ignored if it is no whole seconds and no date', async () => {
+  const past = 'Thu, 01 Jan 1970 00:00:00 GMT';
+  const cases: [header: string, ms?: number][] = [['60 ', 60_000], [past, 0], ['-5'], ['1.5'], ['soon'], ['']];
+  const { client } = await startService(cases.map(([header]) => [429, '', { 'Retry-After': header }]));
+  for (const [header, ms] of cases) {
+    const { retryAfterMs } = await catchError(client.createTransfer(request));
+    expect(retryAfterMs, header).toBe(ms);
+  }
+});
+
+describe('a request that fetch rejects', () => {
+  test('that a proxy refuses with 407 rejects with an error that names 407', async () => {
+    const { client } = await startService([[407, '']]);
+    const error = await catchError(client.createTransfer(request));
+    expect(error.code).toBe('OUTCOME_UNKNOWN');
+    expect(String(error.cause)).toContain('407');
+  });
+
+  test('is not repeated for a port that fetch blocks, and nothing was sent', async () => {
+    const fetch = vi.fn(globalThis.fetch);
+    const client = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:6000', fetch });
+    for (const call of [client.getTransaction('tr-1'), client.createTransfer(request)]) {
+      expect(await catchError(call)).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: 'fetch blocks the port of this address. Nothing was sent.',
+      });
+    }
+    expect(fetch).toHaveBeenCalledTimes(2);
+  });
+});
+
+test('a global fetch that is replaced after the client was made is used', async () => {
+  const client = transferService({ ...credentials, baseUrl: 'https://service.example' });
+  vi.spyOn(globalThis, 'fetch').mockImplementation(() => Promise.resolve(Response.json(transaction)));
+  expect(await client.getTransaction('tr-1')).toEqual(transaction);
+});
+
+test('an error as JSON has its code and message, and nothing of its cause', async () => {
+  const { client, baseUrl } = await startService([[503, '', { 'Retry-After': '60' }]]);
+  expect(JSON.parse(JSON.stringify(await catchError(client.getTransaction('tr-1'))))).toEqual({
+    name: 'TransferClientError',
+    code: 'UNAVAILABLE',
+    message: containing(
+      `The service at ${new URL(baseUrl).origin} responded with 503. The transfer could not be read.`,
+    ),
+    status: 503,
+    retryAfterMs: 60_000,
   });
 });

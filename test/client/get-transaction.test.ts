@@ -1,9 +1,28 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { transferService, type Transaction } from 'transfer-callbacks/client';
-import { fakeClock } from '../core/support.js';
+import type { transferCallbackSchema } from 'transfer-callbacks';
+import { inspectTransfer, reconcileTransfers, transferService, type Transaction } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { fakeClock, receiverOf } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
-import { catchError, credentials, hangUp, refusal, startService, transaction } from './support.js';
+import {
+  catchError,
+  credentials,
+  final,
+  hangUp,
+  reconcile,
+  refusal,
+  startQueries,
+  startService,
+  transaction,
+  transfers,
+} from './support.js';
+
+/** Code of your own that is broken. */
+const bug = (): never => {
+  throw new TypeError('no IBAN');
+};
+const reject = (): Promise<never> => Promise.reject(new Error('late'));
 
 describe('getTransaction', () => {
   test('reads a transaction with the documented headers, under data or at the top', async () => {
@@ -66,16 +85,40 @@ describe('getTransaction', () => {
       });
     },
   );
+});
 
-  test('a `readTransaction` that throws makes the response unreadable', async () => {
-    const cause = new Error('no such field');
-    const { client } = await startService([[200, {}]], {
-      readTransaction: () => {
-        throw cause;
-      },
-    });
-    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_RESPONSE', cause });
-  });
+// Ten failures of the service would end a run.
+test.each<[string, () => unknown, string]>([
+  ['throws', bug, '`readTransaction` threw: no IBAN'],
+  ['returns null', () => null, 'No transaction with id, externalId and status was found'],
+  ['rejects', reject, 'Expected `readTransaction` to be synchronous, got a promise.'],
+])(
+  'a `readTransaction` that %s is not taken for an outage, and other transfers are handled',
+  async (_, broken, text) => {
+    const readTransaction = (body: unknown): Transaction => {
+      const { data } = body as { data: Transaction };
+      return Number(data.id.slice(3)) < 12 ? (broken() as Transaction) : data;
+    };
+    const { client } = await startQueries(final, { readTransaction });
+    const receiver = receiverOf({ service: client, confirm: true });
+    const report = await reconcileTransfers({ receiver, pending: transfers(15), concurrency: 1 });
+    expect(report).toMatchObject({ processed: 3, failed: 12, stopped: undefined });
+    const error = { code: 'UNREADABLE_RESPONSE', message: containing(text) };
+    expect(report.problems[0]).toMatchObject({ id: 'tr-0', error });
+    expect(await receiver.receive(transferSucceeded({ id: 'tr-0' }))).toMatchObject({ outcome: 'unconfirmed', error });
+    const inspection = await inspectTransfer({ receiver, id: 'tr-0' });
+    expect(inspection).toMatchObject({ verdict: 'undecided', service: { state: 'unread', error } });
+  },
+);
+
+test.each([
+  ['throws', bug],
+  ['rejects', reject],
+])('a schema that %s is not taken for an outage', async (_, validate) => {
+  const payload = { '~standard': { validate } } as unknown as typeof transferCallbackSchema;
+  const { client } = await startQueries(final, { payload });
+  const report = await reconcile(client, { pending: transfers(12), concurrency: 1 });
+  expect(report).toMatchObject({ failed: 12, stopped: undefined, problems: { 0: { error: { code: 'NOT_HANDLED' } } } });
 });
 
 describe('getTransaction, where the service fails,', () => {

@@ -244,7 +244,7 @@ describe('what is read', () => {
         throw signal.reason;
       },
     });
-    const halves = half === 'service' ? { service } : { store: { read: never } };
+    const halves = half === 'service' ? { service } : { receiver: { inspect: never } };
     const inspection = inspectWith({}, { state: 'free' }, { ...halves, signal: controller.signal });
     await expect(inspection).rejects.toThrow('the pod is leaving');
   });
