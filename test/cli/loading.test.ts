@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../support/servers/port.js';
 import { folderOf, startInspect, startReconcile } from './app-support.js';
-import { objects } from './support.js';
 
 /** An app that waits for its Redis, which is down, and lets `onError` decide what becomes of that. */
 const toWaiting = (port: number, onError: string): string => `
@@ -40,16 +39,6 @@ describe('an app that never finishes loading', () => {
     ]);
     expect(performance.now() - startedAt).toBeGreaterThan(30_000);
   });
-});
-
-test.each([
-  ['while it loads', 'process.exit(0);'],
-  ['when nothing is left to do', "process.on('beforeExit', () => process.exit(0)); await new Promise(() => {});"],
-])('an app that ends the process %s does not make the command green', async (_when, config) => {
-  const cwd = await folderOf(config);
-  const message = expect.stringMatching(/Your app has ended the process before|The command cannot finish/) as string;
-  expect(await startInspect(['a'], { cwd }).ended).toEqual({ code: 3, out: '', err: message });
-  expect(await startReconcile(['a'], { cwd }).ended).toEqual({ code: 1, out: '', err: message });
 });
 
 describe('a file that Node cannot read', () => {
@@ -104,20 +93,4 @@ test('transfer-callbacks.config.mjs is looked for first', async () => {
   expect((await startInspect(['a'], { cwd }).ended).err).toContain(
     'Expected the receiver of transfer-callbacks.config.mjs',
   );
-});
-
-test('what the app prints goes to standard error, so that --json is JSON', async () => {
-  const cwd = await folderOf(`
-    import { transferCallbackReceiver } from 'transfer-callbacks';
-    import { defineService } from 'transfer-callbacks/client';
-    console.log('connected');
-    const store = { claim() {}, async read() { console.info('read'); return { state: 'free' }; } };
-    const states = { paid: 'SUCCESS', failed: 'FAILED' };
-    const service = defineService({ read() {}, states, async query() { throw new Error('not now'); } });
-    export const receiver = transferCallbackReceiver({ service, store, onSuccess() {}, onFailed() {} });
-  `);
-  const { out, err } = await startInspect(['a', '--json'], { cwd }).ended;
-  expect(objects(out)).toMatchObject([{ verdict: 'undecided' }]);
-  // The command first waits until the store replies.
-  expect(err).toBe('connected\nread\nread\n');
 });
