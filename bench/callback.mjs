@@ -1,4 +1,8 @@
+// What every program of the benchmark has: the package, and the callback that it receives.
 import { randomBytes } from 'node:crypto';
+
+/** The package as it was built; `PACKAGE` names another build, to compare two. */
+export const packageUnderTest = await import(process.env.PACKAGE ?? '../dist/index.js');
 
 /** Where every server responds. The last segment is the secret of the package's `urlToken`. */
 export const secret = 'a-secret-of-the-benchmark';

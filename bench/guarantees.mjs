@@ -1,10 +1,9 @@
 // Which faults each route of the benchmark survives: real processes that are killed and frozen, on a real Redis and PostgreSQL.
-import { fileURLToPath } from 'node:url';
-import { App } from './guarantees/app.mjs';
-import { situations } from './guarantees/situations.mjs';
+import { request } from 'node:http';
+import { path } from './callback.mjs';
 import { startPostgres, startRedis } from './support/databases.mjs';
-
-const rival = (name) => ({ name, file: 'rivals.mjs', args: [name] });
+import { startNode, stop } from './support/processes.mjs';
+import { firstRetryMs, patienceMs, situations } from './support/situations.mjs';
 
 const contenders = [
   { name: 'this package, Redis', file: 'package.mjs', args: ['router', 'node-redis'] },
@@ -12,27 +11,92 @@ const contenders = [
   { name: 'by hand: SET NX before, SET after', file: 'by-hand.mjs', args: ['safe', 'node-redis'] },
   { name: 'by hand: one SET NX', file: 'by-hand.mjs', args: ['unsafe', 'node-redis'] },
   { name: 'by hand: PostgreSQL transaction', file: 'postgres.mjs', args: ['same row'], postgres: true },
-  rival('powertools'),
-  rival('powertools-validating'),
-  rival('express-idempotency'),
-  rival('node-idempotency'),
+  { name: 'powertools', file: 'powertools.mjs', args: [] },
 ];
+
+/** A server under test whose handler waits until it is told how to end. */
+class App {
+  #process;
+  #runs = new Map();
+  #verdicts = new Map();
+
+  /** Starts `file` of servers/ with its arguments. */
+  static async start({ file, args }, env) {
+    return new App(await startNode(`servers/${file}`, args, { env: { ...env, HANDLER: 'told' } }));
+  }
+
+  constructor(process) {
+    this.#process = process;
+    process.child.on('message', ({ handling }) => {
+      this.#runs.set(handling, this.runs(handling) + 1);
+      if (!this.#verdicts.has(handling)) this.tell(handling, 'succeed');
+      else if (this.#verdicts.get(handling) !== 'wait') this.tell(handling, this.#verdicts.get(handling));
+    });
+  }
+
+  /** How often the handler was run for this id. */
+  runs(id) {
+    return this.#runs.get(id) ?? 0;
+  }
+
+  /** From now on the handler of this id ends like this: `succeed` (the default), `fail`, or not until `tell`: `wait`. */
+  expect({ data }, verdict) {
+    this.#verdicts.set(data.id, verdict);
+  }
+
+  /** Ends the running handler of this id. */
+  tell(id, how) {
+    this.#process.child.send({ id, how });
+  }
+
+  /** Makes one attempt. Resolves with the status, or with `undefined` where there was no response in time. */
+  deliver(callback, timeout = firstRetryMs) {
+    return new Promise((resolve) => {
+      const options = { port: this.#process.ready, path, method: 'POST', agent: false, timeout };
+      const sent = request({ ...options, headers: { 'Content-Type': 'application/json' } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      sent.on('timeout', () => sent.destroy());
+      sent.on('close', () => resolve(undefined)).on('error', () => undefined);
+      sent.end(JSON.stringify(callback));
+    });
+  }
+
+  /** Makes one attempt whose handler waits. Resolves with the response to come when the handler has begun. */
+  async deliverAndHold(callback) {
+    this.expect(callback, 'wait');
+    const status = this.deliver(callback, 4 * firstRetryMs);
+    const giveUpAt = performance.now() + patienceMs;
+    while (this.runs(callback.data.id) === 0) {
+      if (performance.now() > giveUpAt) throw new Error('The handler did not begin.');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return { status };
+  }
+
+  signal(signal) {
+    this.#process.child.kill(signal);
+  }
+
+  async kill() {
+    await stop(this.#process);
+  }
+}
 
 /**
  * Puts every contender through every situation. Resolves with `{ name, cells }`; a cell is `{ title, holds, seen }`.
  * `quick` leaves out the situations that wait for the service's first retry.
  */
-export async function testGuarantees({ only = /(?:)/, quick = false } = {}) {
-  const groups = situations.filter(({ slow }) => !(quick && slow)).map(({ group }) => group);
+export async function testGuarantees({ only, quick }) {
+  const groups = [situations.filter(({ slow }) => !slow), ...(quick ? [] : [situations.filter(({ slow }) => slow)])];
   return Promise.all(contenders.filter(({ name }) => only.test(name)).map((each) => testContender(each, groups)));
 }
 
+/** The situations of a group run at the same time. */
 async function testContender(contender, groups) {
   const store = contender.postgres ? await startPostgres() : await startRedis();
   const env = contender.postgres ? { POSTGRES_URL: store.url } : { REDIS_PORT: String(store.port) };
-  let stopped;
-  // A PostgreSQL of the tests cannot be stopped twice.
-  const stopStore = () => (stopped ??= store.stop());
   const apps = [];
   try {
     for (let each = 0; each < 3; each += 1) apps.push(await App.start(contender, env));
@@ -42,7 +106,7 @@ async function testContender(contender, groups) {
       if (!contender.postgres) return first.runs(id) + second.runs(id);
       return (await store.pool().query('SELECT FROM ledger WHERE payout = $1', [externalId])).rowCount;
     };
-    const stage = { first, second, victim, countWrites, stopStore };
+    const stage = { first, second, victim, countWrites };
     const cells = [];
     for (const group of groups) {
       cells.push(...(await Promise.all(group.map((situation) => runSituation(situation, stage)))));
@@ -53,7 +117,7 @@ async function testContender(contender, groups) {
       app.signal('SIGCONT');
       await app.kill();
     }
-    await stopStore();
+    await store.stop();
   }
 }
 
@@ -66,12 +130,3 @@ async function runSituation({ title, run }, stage) {
 }
 
 export const markOf = (holds) => (holds === undefined ? '–' : holds ? '✓' : '✗');
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const { name, cells } of await testGuarantees({ only: new RegExp(process.argv[2] ?? '') })) {
-    console.log(`\n${name}`);
-    for (const { title, holds, seen } of cells) console.log(`  ${markOf(holds)} ${title.padEnd(24)}${seen}`);
-  }
-  // Clients of the tests' servers may hold the process.
-  process.exit();
-}

@@ -2,8 +2,7 @@
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { ask, moveToCore1, startNode, stop } from './support/processes.mjs';
-import { percentile } from './support/statistics.mjs';
+import { ask, moveToCore1, percentile, startNode, stop } from './support/processes.mjs';
 import { L1 } from './sockets.mjs';
 
 const floor = 'floor: reads, schema, Map, handler';
@@ -13,7 +12,7 @@ const listener = 'listener: memory';
 const servers = [
   { name: L1, file: 'empty.mjs', args: ['express'] },
   { name: 'node:http, empty listener', file: 'empty.mjs', args: ['node'] },
-  { name: floor, file: 'floor.mjs', args: [], own: true },
+  { name: floor, file: 'empty.mjs', args: ['floor'], own: true },
   { name: listener, file: 'package.mjs', args: ['listener'], own: true },
   { name: 'router: memory', file: 'package.mjs', args: ['router'], own: true },
 ];

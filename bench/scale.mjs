@@ -1,14 +1,11 @@
 // What a callback costs when the store remembers many: `receive` without HTTP, on each store, empty and full in turns.
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
-import { callbackText } from './callback.mjs';
-import { packageUnderTest } from './package.mjs';
+import { callbackText, packageUnderTest } from './callback.mjs';
 import { startPostgres, startRedis } from './support/databases.mjs';
-import { median } from './support/statistics.mjs';
+import { percentile } from './support/processes.mjs';
 
 const { memoryStore, pgStore, redisStore, transferCallbackReceiver } = packageUnderTest;
 const handle = () => undefined;
@@ -133,7 +130,12 @@ export async function measureScale({ records, rounds, requests }) {
         const { cpuMicros, durationMs } = await receive(full.receiver, requests);
         measured.push([cpuMicros, cpuMicros / base.cpuMicros, durationMs / base.durationMs]);
       }
-      const [cpuMicros, timesCpu, timesWall] = [0, 1, 2].map((at) => median(measured.map((row) => row[at])));
+      const [cpuMicros, timesCpu, timesWall] = [0, 1, 2].map((at) =>
+        percentile(
+          measured.map((row) => row[at]),
+          0.5,
+        ),
+      );
       rows.push({ name, records, bytesEach, cpuMicros, timesCpu, timesWall });
     } finally {
       await empty.end();
@@ -141,11 +143,4 @@ export async function measureScale({ records, rounds, requests }) {
     }
   }
   return rows;
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { records: { type: 'string', default: '1000000' } } });
-  console.table(await measureScale({ records: Number(values.records), rounds: 9, requests: 10_000 }));
-  // Clients of the tests' servers may hold the process.
-  process.exit();
 }

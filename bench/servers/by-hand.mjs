@@ -1,9 +1,7 @@
 // The route that a merchant writes without the package. Neither checks who is calling.
 import express from 'express';
 import { path } from '../callback.mjs';
-import { handle } from './handler.mjs';
-import { schema } from './schema.mjs';
-import { connectRedis, serve } from './serve.mjs';
+import { connectRedis, handle, schema, serve } from './serve.mjs';
 
 const [, , kind, client] = process.argv;
 const redis = await connectRedis(client);

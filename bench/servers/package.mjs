@@ -1,9 +1,7 @@
 // The package as a user mounts it: every check on, every option the default.
 import express from 'express';
-import { secret } from '../callback.mjs';
-import { packageUnderTest } from '../package.mjs';
-import { handle } from './handler.mjs';
-import { connectRedis, serve } from './serve.mjs';
+import { packageUnderTest, secret } from '../callback.mjs';
+import { connectRedis, handle, isTold, serve } from './serve.mjs';
 
 const [, , edge, client] = process.argv;
 const { memoryStore, redisStore, transferCallbackListener, transferCallbackRouter, urlToken } = packageUnderTest;
@@ -14,7 +12,7 @@ const options = {
   onSuccess: ({ data }) => handle(data),
   onFailed: ({ data }) => handle(data),
   // The situations of guarantees.mjs are failures, and each of them would be logged.
-  ...(process.env.HANDLER === 'told' && { logger: false }),
+  ...(isTold && { logger: false }),
 };
 
 if (edge === 'router') {

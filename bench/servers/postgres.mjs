@@ -2,16 +2,11 @@
 // the transaction of the record, on a pool of the same size.
 import express from 'express';
 import { Pool } from 'pg';
-import { path, secret } from '../callback.mjs';
-import { packageUnderTest } from '../package.mjs';
-import { handle } from './handler.mjs';
-import { schema } from './schema.mjs';
-import { serve } from './serve.mjs';
+import { packageUnderTest, path, secret } from '../callback.mjs';
+import { handle, isTold, schema, serve } from './serve.mjs';
 
 const [, , kind] = process.argv;
 const pool = new Pool({ connectionString: process.env.POSTGRES_URL, max: 16 });
-// Without a listener a lost connection would end the process.
-pool.on('error', () => undefined);
 
 async function book(data, tx) {
   await tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.externalId, data.amount]);
@@ -35,22 +30,17 @@ async function byHand(request, response) {
     return;
   }
   const client = await pool.connect();
-  let lost;
-  const onError = (error) => (lost = error);
-  client.on('error', onError);
   try {
     await client.query('BEGIN');
     const { rowCount } = await client.query(recordSql, toRecord(parsed.data));
     if (rowCount === 1) await book(parsed.data.data, client);
     await client.query('COMMIT');
     response.sendStatus(200);
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => undefined);
-    lost ??= error.code === undefined ? undefined : error;
+  } catch {
+    await client.query('ROLLBACK');
     response.sendStatus(500);
   } finally {
-    client.off('error', onError);
-    client.release(lost);
+    client.release();
   }
 }
 
@@ -63,7 +53,7 @@ if (kind !== 'same row') {
     verify: urlToken(secret),
     onSuccess,
     onFailed: onSuccess,
-    ...(process.env.HANDLER === 'told' && { logger: false }),
+    ...(isTold && { logger: false }),
   };
   if (kind === 'router') serve(app.use('/callbacks/transfers', transferCallbackRouter(options)));
   else serve(transferCallbackListener(options));

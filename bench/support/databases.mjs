@@ -1,7 +1,7 @@
 // Redis and PostgreSQL for a benchmark: those of the tests, on free ports of the loopback.
 import { startPostgres as startTestPostgres } from '../../test/support/servers/postgres.ts';
 import { startRedis } from '../../test/support/servers/redis.ts';
-import { packageUnderTest } from '../package.mjs';
+import { packageUnderTest } from '../callback.mjs';
 
 export { startRedis };
 

@@ -1,7 +1,8 @@
 // The page of the results, in Markdown.
 import { markOf } from '../guarantees.mjs';
 import { ownShares } from '../in-process.mjs';
-import { toRange } from '../sockets.mjs';
+import { connections, toRange } from '../sockets.mjs';
+import { situations } from './situations.mjs';
 
 export function writePage({ machine: { date, node, processor, memory }, versions, ...measured }) {
   const lines = Object.entries(versions).map(([name, version]) => `- ${name} ${version}`);
@@ -9,29 +10,34 @@ export function writePage({ machine: { date, node, processor, memory }, versions
     '# Results',
     'Written by `npm run results` in `bench`. How it is measured, and what is compared: [the README](../README.md).',
     `${date}, Node ${node}, ${processor}, ${memory}.`,
-    toThroughput(measured),
-    toGuarantees(measured),
-    toProcessorTime(measured),
-    toSql(measured),
-    toScale(measured),
+    ...Object.values(sections).map((toSection) => toSection(measured)),
     `## Versions\n\n${lines.join('\n')}`,
   ];
   return `${sections.join('\n\n')}\n`;
 }
 
-function toThroughput({ sockets, connections }) {
+/** What writes the section of each part, in their order. */
+export const sections = {
+  sockets: toThroughput,
+  guarantees: toGuarantees,
+  inProcess: toProcessorTime,
+  sql: toSql,
+  scale: toScale,
+};
+
+function toThroughput({ sockets }) {
   return [
     `## Throughput at ${connections} connections`,
     'Medians of the rounds; a ratio is taken within each round, with its range in brackets.',
     toTable(
-      ['', 'per second', 'processor time, µs', 'p50, ms', 'p99, ms', '/ L1', '/ by hand', '/ powertools'],
-      sockets.map(({ name, own, perSecond, cpuMicros, p50Ms, p99Ms, toL1, toByHand, toPowertools }) => [
+      ['', 'per second', 'processor time, µs', 'p50, ms', 'p99, ms', '/ L1', '/ by hand'],
+      sockets.map(({ name, own, perSecond, cpuMicros, p50Ms, p99Ms, toL1, toByHand }) => [
         own ? `**${name}**` : name,
         perSecond.toFixed(0),
         cpuMicros.toFixed(0),
         p50Ms.toFixed(2),
         p99Ms.toFixed(2),
-        ...[toL1, toByHand, toPowertools].map(toRange),
+        ...[toL1, toByHand].map(toRange),
       ]),
     ),
   ].join('\n\n');
@@ -47,21 +53,10 @@ function toGuarantees({ guarantees }) {
     '## Which faults each route survives',
     'Tested on these very routes, with real processes on a real Redis and PostgreSQL.',
     toTable(['', ...titles], rows),
-    situationsText,
+    situations.map(({ title, text }) => `- **${title}**: ${text}`).join('\n'),
+    '– means that the situation does not arise.',
   ].join('\n\n');
 }
-
-const situationsText = `- **copy after success**: a second delivery is acknowledged and not handled again.
-- **failure, then retry**: a handler that throws is not acknowledged, and the next delivery is handled.
-- **write, then failure**: a handler that is not idempotent writes and then throws. After the next delivery its write is there once.
-- **copy meanwhile**: a copy that comes while the handler runs is not acknowledged before the handler has succeeded.
-- **same id, other facts**: a delivery whose amount differs from the one that was handled is not acknowledged.
-- **two concurrent copies**: 100 callbacks, each sent to two processes at the same moment, are handled once each.
-- **killed in the handler**: the process dies, and the first retry, 30 s later, is handled by another one.
-- **late failure**: a process is frozen beyond its lease, another one succeeds, and the first one then fails. The success is kept.
-- **store down**: a delivery is refused within 30 s, and not handled. The process lives.
-
-– means that the situation does not arise.`;
 
 function toProcessorTime({ inProcess }) {
   const [{ cpuMicros }] = ownShares(inProcess);

@@ -1,4 +1,5 @@
-// Processes of a benchmark: each on its own core where that is possible, and none outlives its parent.
+// Processes of a benchmark: each on its own core where that is possible, and none outlives its parent. And what is made of
+// their figures.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpus } from 'node:os';
@@ -12,7 +13,7 @@ process.once('exit', () => {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 /** Whether `taskset` can keep a process on one of two cores. */
-export const canPin = cpus().length > 1 && succeeds('taskset', '-c', '0,1', 'true');
+const canPin = cpus().length > 1 && succeeds('taskset', '-c', '0,1', 'true');
 
 function succeeds(command, ...args) {
   try {
@@ -34,17 +35,16 @@ function moveTo(cores) {
 }
 
 /**
- * Starts a script of this folder and waits for its first message, which `ready` holds. `core` pins it; `quiet` drops
- * what it prints.
+ * Starts a script of this folder and waits for its first message, which `ready` holds. `core` pins it.
  *
  * The memory store warns once when it is full; then it forgets, as in production.
  */
-export async function startNode(script, args = [], { env = {}, core, flags = [], quiet = false } = {}) {
+export async function startNode(script, args = [], { env = {}, core } = {}) {
   const file = fileURLToPath(new URL(`../${script}`, import.meta.url));
-  const words = [process.execPath, '--disable-warning=TRANSFER_CALLBACKS_MEMORY_STORE_FULL', ...flags, file, ...args];
+  const words = [process.execPath, '--disable-warning=TRANSFER_CALLBACKS_MEMORY_STORE_FULL', file, ...args];
   if (core !== undefined && canPin) words.unshift('taskset', '-c', String(core));
   const child = spawn(words[0], words.slice(1), {
-    stdio: ['ignore', quiet ? 'ignore' : 'inherit', quiet ? 'ignore' : 'inherit', 'ipc'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, ...env },
   });
   children.add(child);
@@ -62,6 +62,12 @@ export async function ask({ child, failed }, question) {
   child.send(question);
   const [response] = await Promise.race([once(child, 'message'), failed]);
   return response;
+}
+
+/** The value below which `share` of the values lie, by the nearest rank: a half of an odd number is their median. */
+export function percentile(values, share) {
+  const sorted = Float64Array.from(values).sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
 /** Ends a process, and resolves when it has ended. */
