@@ -6,29 +6,21 @@ export interface Choice {
 }
 
 /** How often something may still happen in a schedule, beside what always can. */
-export interface Budget {
+export const noBudget = {
   /** Handlers that fail. */
-  failures: number;
-  /** Commands or replies that the network loses, or a connection that breaks under them. */
-  networkFaults: number;
-  /** Commands that the client gives up and sends anyway. */
-  lateCommands: number;
-  /** Processes that die. */
-  crashes: number;
-  /** Processes that stand still for a while. */
-  holdUps: number;
-  /** Handled records that expire, or that a person forgets. */
-  recordEnds: number;
-  /** How often time passes although something else could happen first. */
-  delays: number;
-}
-
-export const noBudget: Budget = {
   failures: 0,
+  /** Commands or replies that the network loses, or a connection that breaks under them. */
   networkFaults: 0,
+  /** Commands that the client gives up and sends anyway. */
   lateCommands: 0,
+  /** Processes that die. */
   crashes: 0,
+  /** Processes that stand still for a while. */
   holdUps: 0,
+  /** Handled records that expire, or that a person forgets. */
   recordEnds: 0,
+  /** How often time passes although something else could happen first. */
   delays: 0,
 };
+
+export type Budget = typeof noBudget;

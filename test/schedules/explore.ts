@@ -4,32 +4,34 @@ import type { BrokenPromise } from './promises.js';
 import type { Situation } from './situations.js';
 import { World } from './world.js';
 
-/** What a search has found. */
-export interface Findings {
+/** What a search has found, at its beginning. */
+const nothing = {
   /** How often the world was played from its beginning. */
-  executions: number;
-  states: number;
+  executions: 0,
+  states: 0,
   /** How many schedules ended in a state in which no other one had ended. */
-  schedules: number;
+  schedules: 0,
   /** Steps of the longest schedule. */
-  longest: number;
+  longest: 0,
   /** Of the schedules: how many in which two handlers have succeeded. */
-  twice: number;
+  twice: 0,
   /** Of the schedules: how many in which a handler began after another delivery's late success. */
-  overtaken: number;
+  overtaken: 0,
   /** Whether every schedule was followed. */
-  isExhausted: boolean;
-  tookMs: number;
-  violation: Violation | undefined;
-}
+  isExhausted: false,
+  tookMs: 0,
+  violation: undefined as Violation | undefined,
+};
+
+type Findings = typeof nothing;
 
 /** A schedule that breaks a promise. */
-export interface Violation {
+interface Violation {
   readonly broken: BrokenPromise;
   readonly story: readonly string[];
 }
 
-export interface SearchOptions {
+interface SearchOptions {
   /** Default none. */
   readonly fault?: Fault;
   /** Default `Infinity`. */
@@ -86,14 +88,6 @@ export async function play(
   return { violation: broken && { broken, story } };
 }
 
-/** Follows every schedule, and throws the shortest one that breaks a promise. */
-export async function expectPromisesKept(situation: Situation, limitMs = Infinity): Promise<Findings> {
-  const findings = await explore(situation, { limitMs });
-  if (findings.violation === undefined) return findings;
-  const { violation = findings.violation } = await explore(situation, { limitMs: 60_000, isBreadthFirst: true });
-  throw new Error(toText(violation));
-}
-
 /** The promise, and the schedule that breaks it. */
 export function toText({ broken, story }: Violation): string {
   return [broken.message, '', ...story].join('\n');
@@ -106,17 +100,7 @@ class Search {
   readonly #histories: Histories = new Map();
   readonly #seen = new Set<string>();
   readonly #frontier: (Path | undefined)[] = [undefined];
-  readonly #findings: Findings = {
-    executions: 0,
-    states: 0,
-    schedules: 0,
-    longest: 0,
-    twice: 0,
-    overtaken: 0,
-    isExhausted: false,
-    tookMs: 0,
-    violation: undefined,
-  };
+  readonly #findings: Findings = { ...nothing };
   #rejection: string | undefined;
 
   constructor(situation: Situation, fault: Fault, isBreadthFirst: boolean) {
@@ -138,7 +122,7 @@ class Search {
       findings.executions += 1;
       const world = this.#makeWorld();
       const end = await world.live(() => this.#follow(world, path));
-      await eventLoopTurn(); // Node reports unhandled rejections now.
+      await new Promise(setImmediate); // Node reports unhandled rejections now.
       if (this.#rejection !== undefined) world.watch.break('noRejection', this.#rejection);
       const { broken } = world.watch;
       if (broken !== undefined) findings.violation = { broken, story: await this.#tell(end) };
@@ -210,10 +194,4 @@ function toList(path: Path | undefined): number[] {
   const list: number[] = [];
   for (let step = path; step !== undefined; step = step.before) list.push(step.choice);
   return list.reverse();
-}
-
-function eventLoopTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

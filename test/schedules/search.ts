@@ -1,12 +1,16 @@
 import { expect } from 'vitest';
-import { expectPromisesKept, explore, play, toText } from './explore.js';
+import { explore, play, toText } from './explore.js';
 import type { PlantedFault } from './planted-faults.js';
 import { promises } from './promises.js';
 import type { Situation } from './situations.js';
 
-/** Expects that no schedule of a situation breaks a promise, and that there are some. */
+/** Expects that no schedule of a situation breaks a promise, and that there are some. Throws the shortest one that does. */
 export async function expectEverySchedule(situation: Situation): Promise<void> {
-  const { isExhausted, schedules } = await expectPromisesKept(situation);
+  const { isExhausted, schedules, violation } = await explore(situation);
+  if (violation !== undefined) {
+    const shortest = await explore(situation, { limitMs: 60_000, isBreadthFirst: true });
+    throw new Error(toText(shortest.violation ?? violation));
+  }
   expect(isExhausted).toBe(true);
   expect(schedules).toBeGreaterThan(0);
 }

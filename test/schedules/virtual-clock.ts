@@ -6,21 +6,12 @@ export interface TimerOwner {
   see(event: string): void;
 }
 
-class VirtualTimer {
+interface VirtualTimer {
   readonly dueAt: number;
   readonly call: () => void;
   readonly owner: TimerOwner;
-
-  constructor(dueAt: number, call: () => void, owner: TimerOwner) {
-    this.dueAt = dueAt;
-    this.call = call;
-    this.owner = owner;
-  }
-
   /** What does not keep its process alive may still find work to do. */
-  unref(): this {
-    return this;
-  }
+  readonly unref: () => void;
 }
 
 /**
@@ -38,7 +29,10 @@ export class VirtualClock {
     this.#owner = owner;
     call();
     for (const immediate of [...this.#immediates]) if (this.#immediates.delete(immediate)) immediate();
-    await drainMicrotasks();
+    // Node empties its microtasks before it calls what `nextTick` is given: no promise is left that could run.
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve);
+    });
     if (this.#immediates.size > 0) throw new Error('Only a timer may call setImmediate.');
     this.#owner = undefined;
   }
@@ -46,9 +40,7 @@ export class VirtualClock {
   /** When the next timer of an awake process is due. `Infinity` if there is none. */
   nextDueAt(): number {
     let dueAt = Infinity;
-    for (const timer of this.#timers) {
-      if (timer.owner.isAwake) dueAt = Math.min(dueAt, timer.dueAt);
-    }
+    for (const timer of this.#timers) if (timer.owner.isAwake) dueAt = Math.min(dueAt, timer.dueAt);
     return dueAt;
   }
 
@@ -94,18 +86,9 @@ export class VirtualClock {
   readonly #setTimeout = (call: () => void, ms: number): VirtualTimer => {
     if (this.#owner === undefined) throw new Error('A timer was set outside of every process.');
     // As Node: whole milliseconds, at least 1.
-    const timer = new VirtualTimer(this.now + Math.max(1, Math.trunc(ms)), call, this.#owner);
+    const dueAt = this.now + Math.max(1, Math.trunc(ms));
+    const timer = { dueAt, call, owner: this.#owner, unref: () => undefined };
     this.#timers.add(timer);
     return timer;
   };
-}
-
-/**
- * Resolves when no promise is left that could run: Node empties its microtasks before it calls what `nextTick` is
- * given.
- */
-function drainMicrotasks(): Promise<void> {
-  return new Promise((resolve) => {
-    process.nextTick(resolve);
-  });
 }
