@@ -1,9 +1,8 @@
 /**
  * Speaks MongoDB's protocol in front of the DocumentDB extension, so that the real driver has real transactions: one
- * connection of PostgreSQL for each. It is a double of the protocol, and not MongoDB. As MongoDB it keeps the
- * transaction of a client that has vanished for 60 s, ends one by killSessions, and ends it at any error. It differs
- * here: a second writer of a document is refused after 20 ms, in MongoDB immediately, and there are no cursors, read
- * concerns, write concerns or failovers.
+ * connection of PostgreSQL for each. It is a double of the protocol, and not MongoDB. As MongoDB it ends a transaction by
+ * killSessions, and at any error. It differs here: a second writer of a document is refused after 20 ms, in MongoDB
+ * immediately, and there are no cursors, read concerns, write concerns or failovers.
  */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
@@ -13,8 +12,7 @@ import { Pool, type PoolClient } from 'pg';
 const { deserialize, serialize, Long } = BSON;
 
 /** Keeps the type of each number. */
-const exact = { promoteValues: false, bsonRegExp: true };
-const lifetimeMs = 60_000;
+const exact = { promoteValues: false };
 const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '20ms'";
 
 const page = (call: string): string => `SELECT cursorpage::text AS reply FROM documentdb_api.${call}`;
@@ -28,7 +26,6 @@ const statements: Readonly<Record<string, string>> = {
   findAndModify: write(`find_and_modify${arguments_}`),
   find: page(`find_cursor_first_page${arguments_}`),
   aggregate: page(`aggregate_cursor_first_page${arguments_}`),
-  count: `SELECT document::text AS reply FROM documentdb_api.count_query${arguments_}`,
   create: `SELECT create_collection_view::text AS reply FROM documentdb_api.create_collection_view${arguments_}`,
   createIndexes: `SELECT create_indexes_non_concurrently::text AS reply FROM documentdb_api_internal.create_indexes_non_concurrently${arguments_}`,
 };
@@ -52,11 +49,6 @@ interface Session {
   readonly id: BSON.Binary;
 }
 
-interface Transaction {
-  readonly client: PoolClient;
-  readonly expiry: NodeJS.Timeout;
-}
-
 export interface Gateway {
   readonly port: number;
   close(): Promise<void>;
@@ -66,9 +58,6 @@ export interface Gateway {
 export async function startGateway(url: string): Promise<Gateway> {
   // A transaction keeps one, and its next operation must not wait behind those that want one: in MongoDB it keeps none.
   const pool = new Pool({ connectionString: url, max: 750, idleTimeoutMillis: 0 });
-  pool.on('error', () => undefined);
-  // A server that is killed breaks off clients that hold a transaction.
-  pool.on('connect', (client) => client.on('error', () => undefined));
   const commands = new Commands(pool);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -92,7 +81,7 @@ export async function startGateway(url: string): Promise<Gateway> {
 
 class Commands {
   readonly #pool: Pool;
-  readonly #open = new Map<string, Transaction>();
+  readonly #open = new Map<string, PoolClient>();
   readonly #committed = new Set<string>();
 
   constructor(pool: Pool) {
@@ -102,7 +91,7 @@ class Commands {
   async run(command: Document, port: number): Promise<Document> {
     const [name = ''] = Object.keys(command);
     if (/^(?:hello|ismaster)$/i.test(name)) return hello(port);
-    if (name === 'ping' || name === 'endSessions') return { ok: 1 };
+    if (name === 'endSessions') return { ok: 1 };
     if (name === 'killSessions') return this.#killSessions(command[name] as Session[]);
     const key =
       command.autocommit === false ? `${toHex(command.lsid as Session)} ${String(command.txnNumber)}` : undefined;
@@ -132,8 +121,6 @@ class Commands {
       const { code = '' } = error as { code?: string };
       // When it repeats an upsert that has met another one, DocumentDB no longer knows the time.
       if (isFirst && String(error).includes('$$NOW')) return this.#runAlone(name, command, false);
-      // The server is down: the driver is to try again.
-      if (!isReply(error)) return refuse(189, String(error), ['RetryableWriteError']);
       return refuse(conflicts.includes(code) ? 112 : 8_000, `${code} ${(error as Error).message}`);
     }
   }
@@ -141,72 +128,57 @@ class Commands {
   async #runWithin(key: string, name: string, command: Document): Promise<Document> {
     try {
       if (command.startTransaction === true) await this.#begin(key);
-      const transaction = this.#open.get(key);
-      if (transaction === undefined) return refuse(251, 'no such transaction', ['TransientTransactionError']);
-      const reply = await send(transaction.client, name, command);
+      const client = this.#open.get(key);
+      if (client === undefined) return noTransaction;
+      const reply = await send(client, name, command);
       const [failed] = (reply.writeErrors ?? []) as { code: unknown; errmsg: string }[];
       if (failed === undefined) return reply;
       await this.#rollBack(key);
       if (!conflicts.includes(toState(Number(failed.code)))) return reply;
-      return refuse(112, failed.errmsg, ['TransientTransactionError']);
+      return refuse(112, failed.errmsg, transient);
     } catch (error) {
       await this.#rollBack(key);
       const { code = '' } = error as { code?: string };
-      const isTransient = !isReply(error) || conflicts.includes(code);
-      return refuse(isTransient ? 112 : 8_000, String(error), isTransient ? ['TransientTransactionError'] : []);
+      return conflicts.includes(code) ? refuse(112, String(error), transient) : refuse(8_000, String(error));
     }
   }
 
   async #begin(key: string): Promise<void> {
     const client = await this.#pool.connect();
-    const expiry = setTimeout(() => void this.#rollBack(key), lifetimeMs).unref();
-    this.#open.set(key, { client, expiry });
+    this.#open.set(key, client);
     await client.query(begin);
   }
 
   #take(key: string): PoolClient | undefined {
-    const transaction = this.#open.get(key);
-    clearTimeout(transaction?.expiry);
+    const client = this.#open.get(key);
     this.#open.delete(key);
-    return transaction?.client;
+    return client;
   }
 
   async #rollBack(key: string): Promise<void> {
     const client = this.#take(key);
-    await client?.query('ROLLBACK').then(
-      () => {
-        client.release();
-      },
-      () => {
-        client.release(true);
-      },
-    );
+    await client?.query('ROLLBACK');
+    client?.release();
   }
 
   async #commit(key: string): Promise<Document> {
     if (this.#committed.has(key)) return { ok: 1 };
     const client = this.#take(key);
-    if (client === undefined) return refuse(251, 'no such transaction', ['TransientTransactionError']);
+    if (client === undefined) return noTransaction;
     try {
-      // PostgreSQL rolls back without an error if a statement has failed.
-      const { command } = await client.query('COMMIT');
-      client.release();
-      if (command !== 'COMMIT') return refuse(251, 'the transaction was aborted', ['TransientTransactionError']);
-      this.#committed.add(key);
-      return { ok: 1 };
+      await client.query('COMMIT');
     } catch (error) {
-      client.release(true);
-      if (isReply(error)) return refuse(112, String(error), ['TransientTransactionError']);
-      return refuse(189, String(error), ['UnknownTransactionCommitResult']);
+      return refuse(112, String(error), transient);
+    } finally {
+      client.release();
     }
+    this.#committed.add(key);
+    return { ok: 1 };
   }
 }
 
-/** Whether the error is a reply of a database that goes on. */
-function isReply(error: unknown): boolean {
-  const { code = '' } = error as { code?: string };
-  return /^[\dA-Z]{5}$/.test(code) && !/^(?:57|08)/.test(code);
-}
+const transient = ['TransientTransactionError'];
+const noTransaction = refuse(251, 'no such transaction', transient);
 
 async function send(on: Pool | PoolClient, name: string, command: Document): Promise<Document> {
   const statement = statements[name];
@@ -235,9 +207,8 @@ function toHex({ id }: Session): string {
 function hello(port: number): Document {
   const own = `127.0.0.1:${port}`;
   const replicaSet = { setName: 'rs0', setVersion: 1, primary: own, me: own, hosts: [own] };
-  const limits = { maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000 };
-  const versions = { minWireVersion: 0, maxWireVersion: 21, logicalSessionTimeoutMinutes: 30, localTime: new Date() };
-  return { ok: 1, isWritablePrimary: true, ismaster: true, readOnly: false, ...replicaSet, ...limits, ...versions };
+  const versions = { minWireVersion: 0, maxWireVersion: 21, logicalSessionTimeoutMinutes: 30 };
+  return { ok: 1, isWritablePrimary: true, ...replicaSet, ...versions };
 }
 
 const [query, reply, message] = [2_004, 1, 2_013];

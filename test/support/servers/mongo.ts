@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Client } from 'pg';
 import { findPrograms, prepare } from './postgres-programs.js';
 import { startOnNewData } from './postgres.js';
-import { findNeeded, installOnly, type DebianProgram } from './programs.js';
+import { findNeeded, type DebianProgram } from './programs.js';
 import { makeFolder, unprivileged, type Server } from './server.js';
 import { startGateway } from './mongo-gateway.js';
 
@@ -11,22 +11,11 @@ import { startGateway } from './mongo-gateway.js';
 const debianDocumentDb: DebianProgram = {
   name: 'documentdb',
   path: 'usr/lib/postgresql/18/bin/postgres',
-  download: [...installOnly, 'postgresql-18-documentdb'],
+  package: 'postgresql-18-documentdb',
   // What serves an installation, and the libraries of PostGIS for images and solids.
   without: [
-    ...[
-      'debconf',
-      'locales',
-      'openssl',
-      'perl',
-      'perl-base',
-      'postgresql-common',
-      'procps',
-      'ssl-cert',
-      'systemd',
-      'tzdata',
-    ],
-    ...['libgdal39', 'libsfcgal2', 'proj-data'],
+    ...['debconf', 'locales', 'openssl', 'perl', 'perl-base', 'postgresql-common', 'procps', 'ssl-cert', 'systemd'],
+    ...['tzdata', 'libgdal39', 'libsfcgal2', 'proj-data'],
   ],
   release: 'sid',
   megabytes: 51,
