@@ -65,42 +65,24 @@ const readBefore = 'the framework reads the body first, with its own limit, and 
 
 const notRouted = 'the framework has no route for it';
 
+/** Makes the host of a file that Node runs, with the package whose version the page shows. */
+const onNode = (name: string, file: string, versionOf: string, ...args: string[]): Host => ({
+  ...{ name, file, versionOf },
+  command: () => withTsx(...args, file),
+});
+
 /** The first one is the listener, to which the others are compared. */
 export const hosts: readonly Host[] = [
   { name: 'node:http', file: 'node-http.ts', command: () => withTsx('node-http.ts') },
+  { ...onNode('Express 5', 'express.ts', 'node_modules/express'), differs: { PUT: notRouted } },
   {
-    name: 'Express 5',
-    file: 'express.ts',
-    versionOf: 'node_modules/express',
-    command: () => withTsx('express.ts'),
+    ...onNode('Express 4', 'express.ts', 'node_modules/express4', '--import', join(here, 'express4.mjs')),
     differs: { PUT: notRouted },
   },
-  {
-    name: 'Express 4',
-    file: 'express.ts',
-    versionOf: 'node_modules/express4',
-    command: () => withTsx('--import', join(here, 'express4.mjs'), 'express.ts'),
-    differs: { PUT: notRouted },
-  },
-  {
-    name: 'NestJS',
-    file: 'nestjs.ts',
-    versionOf: 'node_modules/@nestjs/core',
-    command: () => withTsx('nestjs.ts'),
-  },
-  {
-    name: 'Fastify',
-    file: 'fastify.ts',
-    versionOf: 'node_modules/fastify',
-    command: () => withTsx('fastify.ts'),
-  },
-  { name: 'Koa', file: 'koa.ts', versionOf: 'node_modules/koa', command: () => withTsx('koa.ts') },
-  {
-    name: 'Hono on Node',
-    file: 'hono.ts',
-    versionOf: 'node_modules/hono',
-    command: () => withTsx('hono.ts'),
-  },
+  onNode('NestJS', 'nestjs.ts', 'node_modules/@nestjs/core'),
+  onNode('Fastify', 'fastify.ts', 'node_modules/fastify'),
+  onNode('Koa', 'koa.ts', 'node_modules/koa'),
+  onNode('Hono on Node', 'hono.ts', 'node_modules/hono'),
   {
     name: 'Next.js',
     file: 'next/app/callbacks/transfers/route.ts',
