@@ -12,7 +12,8 @@ import { findOnPath, findUnpacked } from '../test/support/servers/programs.js';
 const debianPromtool = {
   name: 'promtool',
   path: 'usr/bin/promtool',
-  download: ['download', 'prometheus'],
+  package: 'prometheus',
+  isAlone: true,
   megabytes: 19,
 };
 

@@ -25,57 +25,75 @@ export interface LossyProxy {
   close(): Promise<void>;
 }
 
+/** Starts a server on the loopback that connects each client to a target. `join` passes on what they send. */
+export async function startProxy(findTarget: () => number, join: (client: Socket, upstream: Socket) => void) {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(findTarget(), '127.0.0.1');
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => sockets.delete(socket));
+    }
+    join(client, upstream);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    sockets,
+    close: async (): Promise<void> => {
+      const closed = once(server, 'close');
+      server.close();
+      // A client that is still connected would keep the server from closing.
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
 export async function startLossyProxy(port: number): Promise<LossyProxy> {
   let targetPort = port;
   let doomed = { what: 'reply', text: '', times: 0 };
   let lost = 0;
   let roundTrips = 0;
   let isSilent = false;
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const upstream = connect(targetPort, '127.0.0.1');
-    let swallow = false;
-    let isAwaitingReply = false;
-    const cut = (): void => {
-      lost += 1;
-      client.destroy();
-      upstream.destroy();
-    };
-    client.on('data', (bytes) => {
-      if (!isAwaitingReply) roundTrips += 1;
-      isAwaitingReply = true;
-      if (isSilent) return;
-      if (doomed.times > 0 && bytes.includes(doomed.text)) {
-        doomed.times -= 1;
-        if (doomed.what === 'request') {
-          cut();
-          return;
+  const proxy = await startProxy(
+    () => targetPort,
+    (client, upstream) => {
+      let swallow = false;
+      let isAwaitingReply = false;
+      const cut = (): void => {
+        lost += 1;
+        client.destroy();
+        upstream.destroy();
+      };
+      client.on('data', (bytes) => {
+        if (!isAwaitingReply) roundTrips += 1;
+        isAwaitingReply = true;
+        if (isSilent) return;
+        if (doomed.times > 0 && bytes.includes(doomed.text)) {
+          doomed.times -= 1;
+          if (doomed.what === 'request') {
+            cut();
+            return;
+          }
+          swallow = true;
         }
-        swallow = true;
-      }
-      upstream.write(bytes);
-    });
-    upstream.on('data', (bytes) => {
-      isAwaitingReply = false;
-      if (swallow) cut();
-      else client.write(bytes);
-    });
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => undefined);
-      one.on('close', () => {
-        sockets.delete(one);
-        other.destroy();
+        upstream.write(bytes);
       });
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+      upstream.on('data', (bytes) => {
+        isAwaitingReply = false;
+        if (swallow) cut();
+        else client.write(bytes);
+      });
+      client.on('close', () => upstream.destroy());
+      upstream.on('close', () => client.destroy());
+    },
+  );
   return {
-    port: (server.address() as AddressInfo).port,
+    port: proxy.port,
+    close: proxy.close,
     lose: (what, text, times = 1) => {
       doomed = { what, text, times };
     },
@@ -83,19 +101,12 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
       isSilent = true;
     },
     freeze: () => {
-      for (const socket of sockets) socket.pause();
+      for (const socket of proxy.sockets) socket.pause();
     },
     pointTo: (otherPort) => {
       targetPort = otherPort;
     },
     lost: () => lost,
     roundTrips: () => roundTrips,
-    async close() {
-      const closed = once(server, 'close');
-      server.close();
-      // A client that is still connected would keep the server from closing.
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
   };
 }

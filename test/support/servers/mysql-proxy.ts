@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { startProxy } from './lossy-proxy.js';
 
 /**
  * What becomes of a statement:
@@ -29,56 +28,42 @@ export async function startMysqlProxy(
   judge: (statement: string) => Fate,
   rewrite = (statement: string): string => statement,
 ): Promise<MysqlProxy> {
-  const target = Number(new URL(url).port);
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const upstream = connect(target, '127.0.0.1');
-    let isCut = false;
-    let unread = Buffer.alloc(0);
-    const forward = (packet: Buffer): void => {
-      const isStatement = packet[3] === 0 && statementCodes.includes(packet[4] ?? 0);
-      const fate = isStatement ? judge(packet.subarray(5).toString()) : 'pass';
-      if (fate === 'pass') upstream.write(isStatement ? rewritePacket(packet, rewrite) : packet);
-      else if (fate === 'refuse') client.write(Buffer.concat([Buffer.from([refusal.length, 0, 0, 1]), refusal]));
-      else {
-        isCut = true;
-        client.destroy();
-      }
-    };
-    client.on('data', (bytes) => {
-      unread = Buffer.concat([unread, bytes]);
-      while (!isCut && unread.length >= 4 && unread.length >= 4 + unread.readUIntLE(0, 3)) {
-        const length = 4 + unread.readUIntLE(0, 3);
-        forward(unread.subarray(0, length));
-        unread = unread.subarray(length);
-      }
-    });
-    upstream.on('data', (bytes) => {
-      if (!isCut) client.write(bytes);
-    });
-    client.on('close', () => {
-      if (!isCut) upstream.destroy();
-    });
-    upstream.on('close', () => client.destroy());
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => sockets.delete(socket));
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   const own = new URL(url);
-  own.port = String((server.address() as AddressInfo).port);
-  return {
-    url: own.href,
-    async close() {
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
+  const target = Number(own.port);
+  const { port, close } = await startProxy(
+    () => target,
+    (client, upstream) => {
+      let isCut = false;
+      let unread = Buffer.alloc(0);
+      const forward = (packet: Buffer): void => {
+        const isStatement = packet[3] === 0 && statementCodes.includes(packet[4] ?? 0);
+        const fate = isStatement ? judge(packet.subarray(5).toString()) : 'pass';
+        if (fate === 'pass') upstream.write(isStatement ? rewritePacket(packet, rewrite) : packet);
+        else if (fate === 'refuse') client.write(Buffer.concat([Buffer.from([refusal.length, 0, 0, 1]), refusal]));
+        else {
+          isCut = true;
+          client.destroy();
+        }
+      };
+      client.on('data', (bytes) => {
+        unread = Buffer.concat([unread, bytes]);
+        while (!isCut && unread.length >= 4 && unread.length >= 4 + unread.readUIntLE(0, 3)) {
+          const length = 4 + unread.readUIntLE(0, 3);
+          forward(unread.subarray(0, length));
+          unread = unread.subarray(length);
+        }
+      });
+      upstream.on('data', (bytes) => {
+        if (!isCut) client.write(bytes);
+      });
+      client.on('close', () => {
+        if (!isCut) upstream.destroy();
+      });
+      upstream.on('close', () => client.destroy());
     },
-  };
+  );
+  own.port = String(port);
+  return { url: own.href, close };
 }
 
 function rewritePacket(packet: Buffer, rewrite: (statement: string) => string): Buffer {

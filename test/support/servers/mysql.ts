@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { findNeeded, installOnly, type DebianProgram } from './programs.js';
+import { findNeeded, type DebianProgram } from './programs.js';
 import { makeFolder, startServer, type Server } from './server.js';
 
 const run = promisify(execFile);
@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const debianMariaDb: DebianProgram = {
   name: 'mariadb-server',
   path: 'usr/sbin/mariadbd',
-  download: [...installOnly, 'mariadb-server-core'],
+  package: 'mariadb-server-core',
   megabytes: 13,
 };
 
@@ -21,7 +21,7 @@ const newMariaDb: DebianProgram = { ...debianMariaDb, name: 'mariadb-server-new'
 const debianMySql: DebianProgram = {
   name: 'mysql-server',
   path: 'usr/sbin/mysqld',
-  download: [...installOnly, 'mysql-server-core'],
+  package: 'mysql-server-core',
   without: ['perl'],
   release: 'sid',
   megabytes: 48,

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresServer } from './postgres.js';
-import { findNeeded, installOnly } from './programs.js';
+import { findNeeded } from './programs.js';
 import { makeFolder, startServer, unprivileged, type Server } from './server.js';
 
 export interface PgBouncer extends Server {
@@ -18,7 +18,7 @@ export const findPgBouncer = () =>
     debian: {
       name: 'pgbouncer',
       path: 'usr/sbin/pgbouncer',
-      download: [...installOnly, 'pgbouncer'],
+      package: 'pgbouncer',
       without: ['debconf', 'init-system-helpers', 'lsb-base', 'postgresql-common'],
       megabytes: 3,
     },

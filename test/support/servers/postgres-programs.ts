@@ -3,7 +3,7 @@ import { readFile, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { findNeeded, installOnly } from './programs.js';
+import { findNeeded } from './programs.js';
 import { unprivileged } from './server.js';
 
 const run = promisify(execFile);
@@ -74,7 +74,7 @@ export const findPsql = () =>
     debian: {
       name: 'psql',
       path: 'usr/lib/postgresql/18/bin/psql',
-      download: [...installOnly, 'postgresql-client-18'],
+      package: 'postgresql-client-18',
       without: ['debconf', 'openssl', 'openssl-provider-legacy', 'perl', 'postgresql-client-common', 'sensible-utils'],
       release: 'sid',
       megabytes: 20,

@@ -18,8 +18,9 @@ export interface DebianProgram {
   readonly path: string;
   /** Where its package has other programs that are needed. They are started by their names, beside `run`. */
   readonly others?: readonly string[];
-  /** The command of `apt-get` that downloads its package, and the packages of libraries that it needs. */
-  readonly download: readonly string[];
+  /** Its package. It is downloaded with the packages of libraries that it needs, unless it `isAlone`. */
+  readonly package: string;
+  readonly isAlone?: boolean;
   /** Packages that it is said to need, but does not. */
   readonly without?: readonly string[];
   /**
@@ -28,9 +29,6 @@ export interface DebianProgram {
   readonly release?: 'sid';
   readonly megabytes: number;
 }
-
-/** The command of `apt-get` that downloads a package and what it needs. */
-export const installOnly = ['--yes', '--download-only', '--no-install-recommends', 'install'];
 
 /** The keys that sign Debian's releases. Ubuntu has them as a package. */
 const debianKeys = '/usr/share/keyrings/debian-archive-keyring.gpg';
@@ -148,7 +146,7 @@ async function starts(path: string): Promise<boolean> {
 
 /** Resolves with a folder that has the program, its libraries, and `run`, which starts it. */
 async function unpack(program: DebianProgram, workshop: string): Promise<string> {
-  const { name, path, others = [], download, without = [], release } = program;
+  const { name, path, others = [], isAlone = false, without = [], release } = program;
   const lists = join(workshop, 'lists');
   const downloads = join(workshop, 'cache', 'archives');
   const unpacked = join(workshop, 'unpacked');
@@ -180,8 +178,9 @@ async function unpack(program: DebianProgram, workshop: string): Promise<string>
   const options = Object.entries(settings).flatMap(([setting, value]) => ['-o', `${setting}=${value}`]);
   // It may report a mirror of something else that does not respond. What is to be downloaded may be there anyway.
   const update = await run('apt-get', ['-qq', ...options, 'update']).catch((error: unknown) => error as Output);
+  const download = isAlone ? ['download'] : ['--yes', '--download-only', '--no-install-recommends', 'install'];
   try {
-    await run('apt-get', ['-qq', ...options, ...download], { cwd: downloads });
+    await run('apt-get', ['-qq', ...options, ...download, program.package], { cwd: downloads });
   } catch (error) {
     const reason = findReason(update.stderr) ?? findReason((error as Output).stderr);
     throw new Error(reason ?? (error as Error).message, { cause: error });

@@ -45,22 +45,15 @@ export const ioredisFamily: Record<string, (port: number, options?: IoredisOptio
   iovalkey: (port, options = {}) => new Valkey(port, '127.0.0.1', options),
 };
 
-const ioredisSettings: Record<string, IoredisOptions> = {
-  '': {},
-  ' with auto-pipelining': { enableAutoPipelining: true },
-};
-
 /**
  * Every client of one server that is promised to work, set up in every way that the store can notice but a key prefix.
  */
 export const clientsOfOneServer: Record<string, (port: number) => Connected | Promise<Connected>> = {
   ...Object.fromEntries(
-    Object.entries(ioredisFamily).flatMap(([name, connect]) =>
-      Object.entries(ioredisSettings).map(([setting, options]) => [
-        name + setting,
-        (port: number) => closing(connect(port, options)),
-      ]),
-    ),
+    Object.entries(ioredisFamily).flatMap(([name, connect]) => [
+      [name, (port: number) => closing(connect(port))],
+      [`${name} with auto-pipelining`, (port: number) => closing(connect(port, { enableAutoPipelining: true }))],
+    ]),
   ),
   'node-redis': (port) => connectNodeRedis(port),
   'node-redis with RESP 2': (port) => connectNodeRedis(port, { RESP: 2 }),
@@ -94,14 +87,10 @@ export const clientsOfACluster: Record<
   },
 };
 
-export function closing(client: IoredisClient & { disconnect(): void }): Connected {
-  return {
-    client,
-    close: () => {
-      client.disconnect();
-    },
-  };
-}
+export const closing = (client: IoredisClient & { disconnect(): void }): Connected => ({
+  client,
+  close: client.disconnect.bind(client),
+});
 
 type NodeRedisOptions = RedisClientOptions<RedisModules, RedisFunctions, RedisScripts, RespVersions>;
 
@@ -110,10 +99,5 @@ export async function connectNodeRedis(port: number, options: NodeRedisOptions =
   const client = createClient({ url: `redis://127.0.0.1:${port}`, ...options });
   client.on('error', () => undefined);
   await client.connect();
-  return {
-    client,
-    close: () => {
-      client.destroy();
-    },
-  };
+  return { client, close: client.destroy.bind(client) };
 }

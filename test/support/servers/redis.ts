@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { patienceMs } from '../helpers/patience.js';
-import { findNeeded, installOnly } from './programs.js';
+import { findNeeded } from './programs.js';
 import { makeFolder, startServer, type Server } from './server.js';
 
 const host = '127.0.0.1';
@@ -41,7 +41,7 @@ export const findBinary = () =>
       name: 'redis-server',
       path: 'usr/bin/redis-check-rdb',
       others: ['usr/bin/redis-cli'],
-      download: [...installOnly, 'redis-tools'],
+      package: 'redis-tools',
       megabytes: 6,
     },
   }));
