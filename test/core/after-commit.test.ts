@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { memoryStore, type HandlerContext, type TransferCallbackOutcome } from 'transfer-callbacks';
+import type { HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
@@ -58,26 +58,6 @@ test('a function of afterCommit is not called for a success that is overlapped',
   expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });
   await turn();
   expect(mail).not.toHaveBeenCalled();
-});
-
-test('a function of afterCommit is called when the success of a late handler is recorded', async () => {
-  const mail = vi.fn();
-  const work = later();
-  const outcomes: TransferCallbackOutcome[] = [];
-  const receiver = receiverOf({
-    onOutcome: (outcome) => outcomes.push(outcome),
-    async onSuccess(_callback, { afterCommit }) {
-      await work.promise;
-      afterCommit(mail);
-    },
-  });
-  const received = receiver.receive(transferSucceeded());
-  await vi.advanceTimersByTimeAsync(20_000);
-  expect(await received).toMatchObject({ outcome: 'timed_out' });
-  work.resolve();
-  await turn();
-  expect(outcomes[1]).toMatchObject({ outcome: 'processed', late: true });
-  expect(mail).toHaveBeenCalledOnce();
 });
 
 test('a function of afterCommit of a success that is recorded in the background is called then', async () => {
@@ -172,7 +152,6 @@ test('what is to follow the commit is waited for by close, which names what stil
 test('afterCommit refuses what is no function, and what comes after the handler has finished', async () => {
   let kept: HandlerContext['afterCommit'] | undefined;
   const receiver = receiverOf({
-    store: memoryStore(),
     onSuccess(_callback, { afterCommit }) {
       kept = afterCommit;
       afterCommit('mail' as never);

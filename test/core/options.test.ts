@@ -12,6 +12,7 @@ import { thrownBy } from './support.js';
 const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
 const whole = (from: number, to: number): string => `a whole number from ${from} to ${to}`;
 const aStore = 'a store, such as pgStore(pool), redisStore(client), or memoryStore() in a test';
+const aFunction = 'a function, because the `service` has neither keys nor a `query` to be asked by';
 const aLogger = 'false or an object with warn and error';
 
 test.each<[given: object, expected: string, got: string, option?: string]>([
@@ -21,12 +22,8 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ onSuccess: undefined }, 'a function', 'undefined'],
   [{ onFailed: 'refund' }, 'a function', '"refund"'],
   [{ onOther: 'log' }, 'left out, because no state of the service is OTHER', '"log"'],
-  [{ confirm: true }, 'a function, because the `service` has neither keys nor a `query` to be asked by', 'true'],
-  [
-    { confirm: { concurrency: 2 } },
-    'a function, because the `service` has neither keys nor a `query` to be asked by',
-    'an object',
-  ],
+  [{ confirm: true }, aFunction, 'true'],
+  [{ confirm: { concurrency: 2 } }, aFunction, 'an object'],
   [{ confirm: undefined }, 'true, false, { concurrency, timeoutMs } or a function', 'undefined'],
   [
     { service: undefined },

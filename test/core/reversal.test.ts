@@ -66,81 +66,79 @@ test('a refund holds both records: it renews while it holds both, and reports if
   expect(await reply.claim.settle()).toEqual({ overlapped: true });
 });
 
-describe('confirm', () => {
-  /** A receiver whose service tells this status of every transfer. */
-  function confirming(told: { status: Status; changes?: object }) {
+/** A receiver whose service tells this status of every transfer. */
+function confirming(told: { status: Status; changes?: object }) {
+  const store = memoryStore();
+  const confirm = () => announced(told.status, id, told.changes);
+  return reversingReceiver(store, { confirm });
+}
+
+test.each<[Status]>([['SUCCESS'], ['FAILED'], ['REVERSED']])(
+  'a callback of %s is handled as the reversal that confirm has read, once',
+  async (status) => {
+    const { receiver, ran } = confirming({ status: 'REVERSED' });
+    for (const outcome of ['processed', 'duplicate']) {
+      expect(await receiver.receive(announced(status, id))).toMatchObject({
+        outcome,
+        event: 'transfer.reversed',
+        status: 'REVERSED',
+      });
+    }
+    expect(ran).toEqual([`REVERSED ${id}`]);
+  },
+);
+
+const bare = { amount: undefined, currency: undefined };
+
+test.each<[Status]>([['FAILED'], ['REVERSED']])(
+  'a callback of %s without its amount is confirmed, and handled and recorded with the facts that confirm has read',
+  async (status) => {
+    const amounts: unknown[] = [];
     const store = memoryStore();
-    const confirm = () => announced(told.status, id, told.changes);
-    return reversingReceiver(store, { confirm });
-  }
+    const take = ({ data }: { data: { amount?: unknown } }) => amounts.push(data.amount);
+    const confirm = () => announced(status, id);
+    const { receiver } = reversingReceiver(store, { confirm, onFailed: take, onReversed: take });
+    expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'processed', status });
+    expect(amounts).toEqual([100]);
+    expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(status) });
+    expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'duplicate' });
+    expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'duplicate' });
+  },
+);
 
-  test.each<[Status]>([['SUCCESS'], ['FAILED'], ['REVERSED']])(
-    'a callback of %s is handled as the reversal that confirm has read, once',
-    async (status) => {
-      const { receiver, ran } = confirming({ status: 'REVERSED' });
-      for (const outcome of ['processed', 'duplicate']) {
-        expect(await receiver.receive(announced(status, id))).toMatchObject({
-          outcome,
-          event: 'transfer.reversed',
-          status: 'REVERSED',
-        });
-      }
-      expect(ran).toEqual([`REVERSED ${id}`]);
-    },
-  );
+test.each<[string, Status, object, object]>([
+  ['a success whose amount the query lacks', 'SUCCESS', { amount: 999_999 }, bare],
+  ['a failure whose amount the query lacks', 'FAILED', {}, bare],
+  ['a failure with another amount', 'FAILED', { currency: undefined, amount: 99 }, {}],
+])('%s is unconfirmed', async (_what, status, sent, changes) => {
+  const { receiver, ran } = confirming({ status, changes });
+  expect(await receiver.receive(announced(status, id, sent))).toMatchObject({ outcome: 'unconfirmed' });
+  expect(ran).toEqual([]);
+});
 
-  const bare = { amount: undefined, currency: undefined };
-
-  test.each<[Status]>([['FAILED'], ['REVERSED']])(
-    'a callback of %s without its amount is confirmed, and handled and recorded with the facts that confirm has read',
-    async (status) => {
-      const amounts: unknown[] = [];
-      const store = memoryStore();
-      const take = ({ data }: { data: { amount?: unknown } }) => amounts.push(data.amount);
-      const confirm = () => announced(status, id);
-      const { receiver } = reversingReceiver(store, { confirm, onFailed: take, onReversed: take });
-      expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'processed', status });
-      expect(amounts).toEqual([100]);
-      expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(status) });
-      expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'duplicate' });
-      expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'duplicate' });
-    },
-  );
-
-  test.each<[string, Status, object, object]>([
-    ['a success whose amount the query lacks', 'SUCCESS', { amount: 999_999 }, bare],
-    ['a failure whose amount the query lacks', 'FAILED', {}, bare],
-    ['a failure with another amount', 'FAILED', { currency: undefined, amount: 99 }, {}],
-  ])('%s is unconfirmed', async (_what, status, sent, changes) => {
-    const { receiver, ran } = confirming({ status, changes });
-    expect(await receiver.receive(announced(status, id, sent))).toMatchObject({ outcome: 'unconfirmed' });
-    expect(ran).toEqual([]);
+test('a reversal whose callback was lost is handled with the next copy of the success', async () => {
+  const told: { status: Status } = { status: 'SUCCESS' };
+  const { receiver, ran } = confirming(told);
+  expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ outcome: 'processed' });
+  told.status = 'REVERSED';
+  expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({
+    outcome: 'processed',
+    status: 'REVERSED',
   });
+  expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'duplicate', status: 'REVERSED' });
+  expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
+});
 
-  test('a reversal whose callback was lost is handled with the next copy of the success', async () => {
-    const told: { status: Status } = { status: 'SUCCESS' };
-    const { receiver, ran } = confirming(told);
-    expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ outcome: 'processed' });
-    told.status = 'REVERSED';
-    expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({
-      outcome: 'processed',
-      status: 'REVERSED',
-    });
-    expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'duplicate', status: 'REVERSED' });
-    expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
-  });
-
-  test.each<[string, Status, { status: Status; changes?: object }]>([
-    ['a reversal of a transfer that has succeeded', 'REVERSED', { status: 'SUCCESS' }],
-    ['a failure of a transfer that has succeeded', 'FAILED', { status: 'SUCCESS' }],
-    ['a success that was reversed with another amount', 'SUCCESS', { status: 'REVERSED', changes: { amount: 99 } }],
-    ['a success where another transfer was reversed', 'SUCCESS', { status: 'REVERSED', changes: { id: 'another' } }],
-    ['a reversal with a field that is none', 'SUCCESS', { status: 'REVERSED', changes: { amount: {} } }],
-  ])('%s is unconfirmed, and no handler runs', async (_what, status, told) => {
-    const { receiver, ran } = confirming(told);
-    expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'unconfirmed' });
-    expect(ran).toEqual([]);
-  });
+test.each<[string, Status, { status: Status; changes?: object }]>([
+  ['a reversal of a transfer that has succeeded', 'REVERSED', { status: 'SUCCESS' }],
+  ['a failure of a transfer that has succeeded', 'FAILED', { status: 'SUCCESS' }],
+  ['a success that was reversed with another amount', 'SUCCESS', { status: 'REVERSED', changes: { amount: 99 } }],
+  ['a success where another transfer was reversed', 'SUCCESS', { status: 'REVERSED', changes: { id: 'another' } }],
+  ['a reversal with a field that is none', 'SUCCESS', { status: 'REVERSED', changes: { amount: {} } }],
+])('%s is unconfirmed, and no handler runs', async (_what, status, told) => {
+  const { receiver, ran } = confirming(told);
+  expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'unconfirmed' });
+  expect(ran).toEqual([]);
 });
 
 describe('waiting', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import * as mini from 'zod/v4-mini';
-import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
+import { memoryStore, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
@@ -21,6 +21,10 @@ const schema = z.looseObject({
   }),
 }) as unknown as StandardSchema<TransferCallback>;
 
+/** A receiver whose callbacks are read by this schema. */
+const receiverFor = (payload: unknown, options: object = {}) =>
+  receiverOf({ service: transferService({ payload: payload as never }) as never, ...options });
+
 test.each([
   ['a failure that contradicts the status', { ...transferSucceeded(), event: 'transfer.failed' }, 'status'],
   ['an event that contradicts the status', { ...transferFailed(), event: 'transfer.success' }, 'status'],
@@ -30,7 +34,7 @@ test.each([
   ['an amount that is not finite', transferSucceeded({ amount: 1e309 }), 'amount'],
 ])('a loose custom schema does not let %s through', async (_name, callback, field) => {
   const handler = vi.fn();
-  const receiver = receiverOf({ service: transferService({ payload: schema }), onSuccess: handler, onFailed: handler });
+  const receiver = receiverFor(schema, { onSuccess: handler, onFailed: handler });
   expect(await receiver.receive(callback)).toMatchObject({
     outcome: 'invalid',
     issues: [{ path: ['data', field] }],
@@ -49,12 +53,7 @@ test('a schema of zod/mini works, and may make the amount a string', async () =>
       currency: mini.string(),
     }),
   });
-  const receiver = transferCallbackReceiver({
-    store: memoryStore(),
-    service: transferService({ payload: made }),
-    onSuccess,
-    onFailed: onSuccess,
-  });
+  const receiver = receiverFor(made, { onSuccess });
   expect(await receiver.receive(transferSucceeded({ id: 'tr-1', amount: 5 }))).toMatchObject({
     outcome: 'processed',
     id: 'tr-1',
@@ -108,9 +107,9 @@ describe('a schema that makes another callback is refused', () => {
   ])('if it %s', async (_what, make) => {
     const logger = recordingLogger();
     const handler = vi.fn();
-    const payload = z.any().transform((given: TransferCallback) => make(given)) as never;
-    const options = { service: transferService({ payload }) as never, onSuccess: handler, onFailed: handler, logger };
-    const outcome = await receiverOf(options).receive(transferSucceeded({ id: 'a' }));
+    const payload = z.any().transform((given: TransferCallback) => make(given));
+    const receiver = receiverFor(payload, { onSuccess: handler, onFailed: handler, logger });
+    const outcome = await receiver.receive(transferSucceeded({ id: 'a' }));
     expect(outcome).toMatchObject({ outcome: 'invalid', error: { code: 'INVALID_ARGUMENT', message } });
     expect(toResponse(outcome).status).toBe(500);
     expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('at fault') as string }]);
@@ -128,8 +127,7 @@ test.each<[fields: object, name: string]>([
 ])('of what a schema makes, the wrong field is named, and no handler runs: %o', async (fields, name) => {
   const onSuccess = vi.fn();
   const payload = z.any().transform((given: TransferCallback) => ({ ...given, data: { ...given.data, ...fields } }));
-  const receiver = receiverOf({ service: transferService({ payload: payload as never }) as never, onSuccess });
-  expect(await receiver.receive(transferSucceeded())).toMatchObject({
+  expect(await receiverFor(payload, { onSuccess }).receive(transferSucceeded())).toMatchObject({
     outcome: 'invalid',
     issues: [{ path: ['data', name] }],
   });
@@ -146,9 +144,7 @@ test('each field is read once, because what a schema makes may change or throw w
       return Reflect.get(target, name);
     },
   });
-  const receiver = receiverOf({
-    service: transferService({ payload: z.any().transform(() => ({ event, data: readOnce })) as never }),
-  });
+  const receiver = receiverFor(z.any().transform(() => ({ event, data: readOnce })));
   expect(await receiver.receive({ event, data })).toMatchObject({
     outcome: 'processed',
     id: data.id,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { hmacSignature, memoryStore, TransferCallbackError, transferCallbackSchema } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
 import { containing } from '../support/helpers/containing.js';
@@ -9,6 +9,7 @@ const signed = hmacSignature({ header: 'x-signature', secrets: 'a-secret-long-en
 const aVerifier = 'a verifier, or a list of at least one';
 const aMeaning = 'one of SUCCESS, FAILED, REVERSED, PENDING, OTHER';
 const aSchema = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
+const aService = 'made by `transferService` or `defineService`';
 const aState = (status: string) => `an object with a state that is ${status}`;
 
 test.each<[given: object, expected: string, got: string, option?: string]>([
@@ -64,98 +65,78 @@ test('a definition is refused without options, and options of undefined mean the
   );
 });
 
-describe('a receiver', () => {
-  const handler = (): undefined => undefined;
-  const withOthers = { states: { ...states, back: 'REVERSED', charge: 'OTHER' } };
-  const both = { onReversed: handler, onOther: handler, retentionMs: 60 * 86_400_000 };
-  const leftOut = (meaning: string) => `left out, because no state of the service is ${meaning}`;
-  const aDay = 'at least 86400000 beside `onReversed`, which is a day in milliseconds';
-  const query = handler;
+const handler = (): undefined => undefined;
+const withOthers = { states: { ...states, back: 'REVERSED', charge: 'OTHER' } };
+const both = { onReversed: handler, onOther: handler, retentionMs: 60 * 86_400_000 };
+const leftOut = (meaning: string) => `left out, because no state of the service is ${meaning}`;
+const aDay = 'at least 86400000 beside `onReversed`, which is a day in milliseconds';
+const query = handler;
 
-  test.each<[name: string, definition: object, options: object, option: string, expected: string]>([
-    [
-      'a service that is none',
-      {},
-      { service: { read: handler, states } },
-      'service',
-      'made by `transferService` or `defineService`',
-    ],
-    [
-      'a schema in place of a service',
-      {},
-      { service: transferCallbackSchema },
-      'service',
-      'made by `transferService` or `defineService`',
-    ],
-    [
-      'a part of a service',
-      {},
-      { service: { readCallback: handler } },
-      'service',
-      'made by `transferService` or `defineService`',
-    ],
-    [
-      'a service without the value of its verifier',
-      {},
-      { service: { ...defineService({ read: handler, states } as never), verify: undefined } },
-      'verify',
-      'a verifier, or a list of at least one',
-    ],
-    ['null in place of a service', {}, { service: null }, 'service', 'made by `transferService` or `defineService`'],
-    ['no `onReversed`', withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],
-    ['an `onReversed` that is no function', withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
-    ['no `onOther`', withOthers, { ...both, onOther: undefined }, 'onOther', 'a function'],
-    [
-      'no `retentionMs` beside `onReversed`',
-      withOthers,
-      { ...both, retentionMs: undefined },
-      'retentionMs',
-      'given beside `onReversed`',
-    ],
-    // Sixty days in seconds: a copy an hour later would run `onSuccess` again.
-    ['a `retentionMs` in seconds', withOthers, { ...both, retentionMs: 60 * 86_400 }, 'retentionMs', aDay],
-    ['a `retentionMs` just under a day', withOthers, { ...both, retentionMs: 86_399_999 }, 'retentionMs', aDay],
-    [
-      'a transactional store that cannot claim both records',
-      withOthers,
-      { ...both, store: { claim: handler, transactional: true } },
-      'store',
-      'claims may have both records',
-    ],
-    [
-      '`onReversed` of a service that reverses nothing',
-      {},
-      { onReversed: handler, retentionMs: 1e9 },
-      'onReversed',
-      leftOut('REVERSED'),
-    ],
-    ['`onOther` of a service without other events', {}, { onOther: handler }, 'onOther', leftOut('OTHER')],
-  ])('is refused for %s', (_name, definition, options, option, expected) => {
-    const error = thrownBy(() => serve(definition, options));
-    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', option, expected: containing(expected) });
-    expect((error as Error).message).toContain(`Expected \`${option}\` to be `);
-  });
+test.each<[name: string, definition: object, options: object, option: string, expected: string]>([
+  ['a service that is none', {}, { service: { read: handler, states } }, 'service', aService],
+  ['a schema in place of a service', {}, { service: transferCallbackSchema }, 'service', aService],
+  ['a part of a service', {}, { service: { readCallback: handler } }, 'service', aService],
+  [
+    'a service without the value of its verifier',
+    {},
+    { service: { ...defineService({ read: handler, states } as never), verify: undefined } },
+    'verify',
+    aVerifier,
+  ],
+  ['null in place of a service', {}, { service: null }, 'service', aService],
+  ['no `onReversed`', withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],
+  ['an `onReversed` that is no function', withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
+  ['no `onOther`', withOthers, { ...both, onOther: undefined }, 'onOther', 'a function'],
+  [
+    'no `retentionMs` beside `onReversed`',
+    withOthers,
+    { ...both, retentionMs: undefined },
+    'retentionMs',
+    'given beside `onReversed`',
+  ],
+  // Sixty days in seconds: a copy an hour later would run `onSuccess` again.
+  ['a `retentionMs` in seconds', withOthers, { ...both, retentionMs: 60 * 86_400 }, 'retentionMs', aDay],
+  ['a `retentionMs` just under a day', withOthers, { ...both, retentionMs: 86_399_999 }, 'retentionMs', aDay],
+  [
+    'a transactional store that cannot claim both records',
+    withOthers,
+    { ...both, store: { claim: handler, transactional: true } },
+    'store',
+    'claims may have both records',
+  ],
+  [
+    '`onReversed` of a service that reverses nothing',
+    {},
+    { onReversed: handler, retentionMs: 1e9 },
+    'onReversed',
+    leftOut('REVERSED'),
+  ],
+  ['`onOther` of a service without other events', {}, { onOther: handler }, 'onOther', leftOut('OTHER')],
+])('a receiver is refused for %s', (_name, definition, options, option, expected) => {
+  const error = thrownBy(() => serve(definition, options));
+  expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', option, expected: containing(expected) });
+  expect((error as Error).message).toContain(`Expected \`${option}\` to be `);
+});
 
-  test('is made with the handlers that its service needs, and with `confirm: true` if it can be asked', () => {
-    const { receiver } = serve({ ...withOthers, query }, { ...both, confirm: true, store: memoryStore() });
-    expect(receiver.options).toMatchObject({ retentionMs: both.retentionMs, confirm: expect.any(Function) as object });
-    expect(serve({ query }, { confirm: true }).receiver.options.retentionMs).toBe(604_800_000);
-    expect(serve(withOthers, { ...both, retentionMs: 86_400_000 }).receiver.options.retentionMs).toBe(86_400_000);
-  });
+test('a receiver is made with the handlers that its service needs, and with `confirm: true` if it can be asked', () => {
+  const { receiver } = serve({ ...withOthers, query }, { ...both, confirm: true, store: memoryStore() });
+  expect(receiver.options).toMatchObject({ retentionMs: both.retentionMs, confirm: expect.any(Function) as object });
+  expect(serve({ query }, { confirm: true }).receiver.options.retentionMs).toBe(604_800_000);
+  expect(serve(withOthers, { ...both, retentionMs: 86_400_000 }).receiver.options.retentionMs).toBe(86_400_000);
+});
 
-  test('a failure that is named REVERSED needs no onFailed, which would never be called', async () => {
-    const definition = { states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'REVERSED' } };
-    const options = { onFailed: undefined, retentionMs: 60 * 86_400_000 };
-    const returned: unknown[] = [];
-    const onReversed = ({ data }: { data: { id: string } }) => returned.push(data.id);
-    const { receive } = serve(definition, { ...options, onReversed });
-    for (const event of ['payout.paid', 'payout.bounced']) {
-      expect(await receive(announced(event))).toMatchObject({ outcome: 'processed' });
-    }
-    expect(returned).toHaveLength(1);
-    expect(() => serve(definition, { ...options, onReversed, onFailed: () => undefined })).toThrow(
-      'Expected `onFailed` to be left out, because no state of the service is FAILED',
-    );
-    expect(() => serve({}, { onFailed: undefined })).toThrow('Expected `onFailed` to be a function, got undefined');
-  });
+test('a failure that is named REVERSED needs no onFailed, which would never be called', async () => {
+  const definition = { states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'REVERSED' } };
+  const options = { onFailed: undefined, retentionMs: 60 * 86_400_000 };
+  const returned: unknown[] = [];
+  const onReversed = ({ data }: { data: { id: string } }) => returned.push(data.id);
+  const { receive } = serve(definition, { ...options, onReversed });
+  for (const event of ['payout.paid', 'payout.bounced']) {
+    expect(await receive(announced(event))).toMatchObject({ outcome: 'processed' });
+  }
+  expect(returned).toHaveLength(1);
+  expect(() => serve(definition, { ...options, onReversed, onFailed: () => undefined })).toThrow(
+    'Expected `onFailed` to be left out, because no state of the service is FAILED',
+  );
+  expect(() => serve({}, { onFailed: undefined })).toThrow('Expected `onFailed` to be a function, got undefined');
 });

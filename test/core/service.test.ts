@@ -152,26 +152,18 @@ test('ids may be whole numbers of at most 2^53 - 1, and a copy may have them as 
 const notExact = 'Expected a string, or a whole number of at most 2^53 - 1: larger ones are not parsed exactly';
 const correctIt = '. If the service has renamed the field of your id, correct `read`';
 
+const noId = 'Expected a string or a whole number, got';
+
 test.each<[object, path: string, message: string, ids: object]>([
   [{ id: 2 ** 53 }, 'id', notExact, { externalId: 'payout-1' }],
   [{ id: 1.5 }, 'id', notExact, { externalId: 'payout-1' }],
-  [{ id: null }, 'id', 'Expected a string or a whole number, got null', { externalId: 'payout-1' }],
-  [{ id: { value: 7 } }, 'id', 'Expected a string or a whole number, got object', { externalId: 'payout-1' }],
+  [{ id: null }, 'id', `${noId} null`, { externalId: 'payout-1' }],
+  [{ id: { value: 7 } }, 'id', `${noId} object`, { externalId: 'payout-1' }],
   [{ id: 'a\u202eb' }, 'id', 'Expected 1 to 255 characters, none of them', { externalId: 'payout-1' }],
-  [{ id: '' }, 'id', 'Expected a string or a whole number, got an empty string', { externalId: 'payout-1' }],
-  [
-    { reference: '' },
-    'externalId',
-    `Expected a string or a whole number, got an empty string${correctIt}`,
-    { id: '7' },
-  ],
-  [{ reference: null }, 'externalId', `Expected a string or a whole number, got null${correctIt}`, { id: '7' }],
-  [
-    { reference: undefined },
-    'externalId',
-    `Expected a string or a whole number, got undefined${correctIt}`,
-    { id: '7' },
-  ],
+  [{ id: '' }, 'id', `${noId} an empty string`, { externalId: 'payout-1' }],
+  [{ reference: '' }, 'externalId', `${noId} an empty string${correctIt}`, { id: '7' }],
+  [{ reference: null }, 'externalId', `${noId} null${correctIt}`, { id: '7' }],
+  [{ reference: undefined }, 'externalId', `${noId} undefined${correctIt}`, { id: '7' }],
   [{ reference: 2 ** 53 }, 'externalId', `${notExact}${correctIt}`, { id: '7' }],
 ])('the ids of %j are invalid, and the message names what to write', async (changes, path, message, ids) => {
   const { receive, handled } = serve();
@@ -187,24 +179,21 @@ test.each<[object, path: string, message: string, ids: object]>([
   expect(handled).toEqual([]);
 });
 
-test.each<[object, string, string]>([
-  [{ amount: undefined }, 'amount', 'Expected a value of a transfer that has succeeded, got none'],
-  [{ amount: null }, 'amount', 'Expected a value of a transfer that has succeeded, got none'],
-  [{ amount: '' }, 'amount', 'Expected a value of a transfer that has succeeded, got none'],
-  [{ currency: undefined }, 'currency', 'Expected a value of a transfer that has succeeded, got none'],
-  [{ currency: null }, 'currency', 'Expected a value of a transfer that has succeeded, got none'],
-  [{ currency: '' }, 'currency', 'Expected a value of a transfer that has succeeded, got none'],
-])('a success without what read names is invalid, and a failure is not: %j', async (changes, path, message) => {
-  const { receive, handled } = serve();
-  expect(await receive(announced('payout.paid', changes))).toMatchObject({
-    outcome: 'invalid',
-    id: '7',
-    issues: [{ path: [path], message }],
-  });
-  expect(handled).toEqual([]);
-  expect(await receive(announced('payout.bounced', changes))).toMatchObject({ outcome: 'processed' });
-  expect(handled).toMatchObject([{ event: 'transfer.failed', data: { [path]: undefined } }]);
-});
+test.each(['amount', 'currency'].flatMap((path) => [undefined, null, ''].map((value) => [path, value] as const)))(
+  'a success without what read names is invalid, and a failure is not: %s of %j',
+  async (path, value) => {
+    const { receive, handled } = serve();
+    const message = 'Expected a value of a transfer that has succeeded, got none';
+    expect(await receive(announced('payout.paid', { [path]: value }))).toMatchObject({
+      outcome: 'invalid',
+      id: '7',
+      issues: [{ path: [path], message }],
+    });
+    expect(handled).toEqual([]);
+    expect(await receive(announced('payout.bounced', { [path]: value }))).toMatchObject({ outcome: 'processed' });
+    expect(handled).toMatchObject([{ event: 'transfer.failed', data: { [path]: undefined } }]);
+  },
+);
 
 test.each<[object, string, string]>([
   [{ amount: { value: 5 } }, 'amount', 'Expected a number or a string, got a value of type object'],

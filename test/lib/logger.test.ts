@@ -62,11 +62,16 @@ test.each([
   expect(info).not.toHaveBeenCalled();
 });
 
-test('pino gets a line with its level and its message', async () => {
+test('pino gets a line with its level and its message, and the type of an error that was thrown', async () => {
   const lines: unknown[] = [];
   const logger = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  await receiverOf({ logger }).receive(transferSucceeded());
-  expect(lines).toMatchObject([{ level: 30, msg: 'A callback was handled.', outcome: 'processed' }]);
+  const onFailed = () => Promise.reject(new TypeError('no money'));
+  const receiver = receiverOf({ logger, onFailed });
+  for (const callback of [transferSucceeded(), transferFailed()]) await receiver.receive(callback);
+  expect(lines).toMatchObject([
+    { level: 30, msg: 'A callback was handled.', outcome: 'processed' },
+    { err: { type: 'TypeError', message: 'no money' } },
+  ]);
 });
 
 test('without a logger nothing is written', async () => {
@@ -169,13 +174,4 @@ test.each([
   await receiverOf({ logger, onSuccess: vi.fn().mockRejectedValue(thrown) }).receive(transferSucceeded());
   const { err: logged } = logger.lines[0]?.details as { err?: object };
   expect(logged && { ...logged }).toStrictEqual(err);
-});
-
-test('pino names the type of an error that was thrown', async () => {
-  const lines: string[] = [];
-  const logger = pino({ base: null }, { write: (line: string) => lines.push(line) });
-  await receiverOf({ logger, onSuccess: vi.fn().mockRejectedValue(new TypeError('no money')) }).receive(
-    transferSucceeded(),
-  );
-  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ err: { type: 'TypeError', message: 'no money' } });
 });

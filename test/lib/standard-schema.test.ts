@@ -2,10 +2,11 @@ import { type } from 'arktype';
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { z as zod3 } from 'zod3';
-import { memoryStore, transferCallbackReceiver, type Logger, type ReceiverOptions } from 'transfer-callbacks';
+import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
+import { receiverOf } from '../core/support.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { containing } from '../support/helpers/containing.js';
 
@@ -48,26 +49,13 @@ const schemas: [string, StandardSchema<Small>][] = [
   ['zod 3', inZod3],
 ];
 
-function receiverWith(
-  schema: StandardSchema<Small>,
-  handler = vi.fn(),
-  logger: Logger | false = false,
-  confirm: ReceiverOptions<Small>['confirm'] = false,
-) {
-  const handlers = { onSuccess: handler, onFailed: handler };
-  return transferCallbackReceiver({
-    store: memoryStore(),
-    service: transferService({ payload: schema }),
-    ...handlers,
-    logger,
-    confirm,
-  });
-}
+const receiverWith = (payload: StandardSchema<Small>, options: object = {}) =>
+  receiverOf({ service: transferService({ payload }) as never, ...options });
 
 describe.each(schemas)('a schema of %s', (_library, schema) => {
   test('a callback that fits the schema is handled as the schema has made it', async () => {
     const handler = vi.fn();
-    const receiver = receiverWith(schema, handler);
+    const receiver = receiverWith(schema, { onSuccess: handler, onFailed: handler });
     for (const callback of [transferSucceeded(), transferFailed()]) {
       expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', id: callback.data.id });
       expect(handler.mock.lastCall?.[0]).toMatchObject({ event: callback.event, data: { id: callback.data.id } });
@@ -91,7 +79,7 @@ test('a schema of valibot checks what is read from the service, too', async () =
   const handler = vi.fn();
   const receiveConfirmed = (read: object) => {
     const confirm = () => ({ event: callback.event, data: read });
-    return receiverWith(inValibot, handler, false, confirm).receive(callback);
+    return receiverWith(inValibot, { onSuccess: handler, confirm }).receive(callback);
   };
   expect(await receiveConfirmed({ ...callback.data, fee: 5 })).toMatchObject({ outcome: 'processed' });
   // A schema of valibot drops what it does not know.
@@ -128,7 +116,7 @@ test.each([
 ])('an asynchronous schema that %s is a fault of the app, and ends no process', async (_how, validate) => {
   const logger = recordingLogger();
   const schema = { '~standard': { validate } } as unknown as StandardSchema<Small>;
-  expect(await receiverWith(schema, vi.fn(), logger).receive(transferSucceeded())).toMatchObject({
+  expect(await receiverWith(schema, { logger }).receive(transferSucceeded())).toMatchObject({
     outcome: 'invalid',
     error: { code: 'INVALID_ARGUMENT', message: containing('Expected `payload` to be synchronous.') },
   });
