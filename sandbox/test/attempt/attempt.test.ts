@@ -1,12 +1,14 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { containing } from '../../../test/support/helpers/containing.js';
+import { selfSigned } from '../../../test/support/servers/certificate.js';
 import { baseUrlAt, isLoopback } from '../../src/attempt/address.js';
-import { attemptCallback, findReason, isAcknowledgement } from '../../src/attempt/attempt.js';
+import { attemptCallback, findReason, isAcknowledgement, startTogether } from '../../src/attempt/attempt.js';
 import { requireAttemptHeaders, requireHeaders, toHeaders } from '../../src/attempt/headers.js';
-import { startMerchant } from '../service/support.js';
+import { gate, startMerchant } from '../service/support.js';
 
 const closed = expect.stringMatching(/closed|hang up/) as string;
 
@@ -61,7 +63,7 @@ test('a body is sent as a whole, or in pieces that make up the same body', async
 });
 
 test('an attempt that is sent in pieces stops when the merchant cuts the connection', async () => {
-  const server = createServer((socket) => {
+  const server = createTcpServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => socket.destroy());
   }).listen(0, '127.0.0.1');
@@ -171,4 +173,62 @@ test('only an address of the loopback counts as one, whatever a name begins with
   expect(hosts.filter((host) => !isLoopback(host))).toEqual([]);
   const others = ['127.example.com', '127.0.0.1.example.com', '10.0.0.127', '0.0.0.0', '::', '::2', 'example.com', ''];
   expect(others.filter(isLoopback)).toEqual([]);
+});
+
+/** Serves `listen` on a free port. */
+async function open(scheme: string, listen: (request: IncomingMessage, response: ServerResponse) => void) {
+  const server = scheme === 'http' ? createServer(listen) : createHttpsServer(selfSigned, listen);
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function respond(request: IncomingMessage, response: ServerResponse): void {
+  request.resume().on('end', () => response.end());
+}
+
+test.each(['http', 'https'])(
+  'over %s the head of an attempt is sent first, and its body when it may',
+  async (scheme) => {
+    let received = '';
+    const { opened: started, open: start } = gate();
+    const { opened: head, open: hasHead } = gate();
+    const url = await open(scheme, (request, response) => {
+      hasHead();
+      request.on('data', (chunk: Buffer) => (received += chunk.toString()));
+      request.on('end', () => response.end());
+    });
+    const attempt = attemptCallback(url, '{}', { beforeBody: () => started, anyCertificate: true });
+    await head;
+    expect(received).toBe('');
+    start();
+    expect(await attempt).toMatchObject({ status: 200 });
+    expect(received).toBe('{}');
+  },
+);
+
+test('attempts that start together begin when the last one has its connection', async () => {
+  const url = await open('http', respond);
+  const waitForAll = startTogether(10);
+  let connections = 0;
+  const connectionsAtStart: number[] = [];
+  async function beforeBody(): Promise<void> {
+    connections += 1;
+    await waitForAll();
+    connectionsAtStart.push(connections);
+  }
+  const responses = await Promise.all(Array.from({ length: 10 }, () => attemptCallback(url, '{}', { beforeBody })));
+  expect(responses.map((response) => 'status' in response && response.status)).toEqual(Array(10).fill(200));
+  expect(connectionsAtStart).toEqual(Array(10).fill(10));
+});
+
+test('attempts that start together give up waiting for one that cannot connect', async () => {
+  const url = await open('http', respond);
+  const beforeBody = startTogether(2);
+  const [first, second] = await Promise.all([
+    attemptCallback(url, '{}', { beforeBody }),
+    attemptCallback('http://127.0.0.1:1/', '{}', { beforeBody }),
+  ]);
+  expect(first).toMatchObject({ status: 200 });
+  expect(JSON.stringify(second)).toContain('ECONNREFUSED');
 });

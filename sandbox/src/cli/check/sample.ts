@@ -3,8 +3,17 @@ import type { PayoutService, Reading } from '../../../../src/core/payout-service
 import type { FinalStatus } from './commands.js';
 import { toFixedForm, toFresh } from '../../services/fresh.js';
 import type { Names } from '../../services/named-services.js';
-import { getLeaf, listLeaves, nameLeaf, setLeaf, type Leaf } from './leaves.js';
-import { looksLikeId, spell, toHigher, toUnknown } from './values.js';
+import {
+  getLeaf,
+  listLeaves,
+  looksLikeId,
+  nameLeaf,
+  setLeaf,
+  spell,
+  toHigher,
+  toUnknown,
+  type Leaf,
+} from './values.js';
 
 const idNames = ['id', 'externalId'] as const;
 type IdName = (typeof idNames)[number];

@@ -4,9 +4,9 @@ import type { DocumentedTraits, Names } from '../../services/named-services.js';
 import { UsageError } from '../../../../src/cli/arguments.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import type { FinalStatus, Transfer } from './commands.js';
-import { listLeaves, getLeaf } from './leaves.js';
 import { describeBody, readBody } from './payload.js';
 import type { Ids, Sample } from './sample.js';
+import { getLeaf, listLeaves } from './values.js';
 
 /** What a service sends about a transfer. The last four are not events of any service: `check` makes them. */
 export type Event =

@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { attemptCallback, isAcknowledgement, isBroken, isSilent } from '../../attempt/attempt.js';
+import { attemptCallback, isAcknowledgement, isBroken, isSilent, startTogether } from '../../attempt/attempt.js';
 import { toHeaders } from '../../attempt/headers.js';
 import { isDigest, pick } from '../../attempt/signer.js';
 import type { AttemptOptions, AttemptResponse } from '../../attempt/attempt.js';
-import { startTogether } from '../../attempt/start-together.js';
 import { toNameHeaders } from '../../services/fresh.js';
 import { attemptsPerCallback, firstRetryMs } from '../../../../src/core/service.js';
 import { UsageError } from '../../../../src/cli/arguments.js';

@@ -1,7 +1,7 @@
 // The types of the scripts of the page. The compiler alone reads them; they are not shipped.
 import type { ConsoleSettings } from '../console-listener.js';
 import type * as stream from '../stream.js';
-import type { Forged } from '../forgery.js';
+import type { Forged } from '../judgement.js';
 import type { Row as ListRow, ShownEvent } from '../view.js';
 
 declare global {
