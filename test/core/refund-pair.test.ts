@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
-import { later, storeWith } from './support.js';
+import { storeWith } from './support.js';
 
 const id = 'payout';
 const factsOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
@@ -129,21 +129,26 @@ test('a failure whose transfer cannot be handled settles no refund before it', a
   expect(handled).toEqual(['transfer', 'transfer', 'reversal']);
 });
 
-test.each(['transfer', 'reversal'])('a failure that loses the lease of the %s has lost its claim', async (lost) => {
-  const goes = later();
-  const store = storeWith({
-    granted: (_claim, { record = 'transfer' }) => (record === lost ? { renew: () => Promise.resolve(false) } : {}),
-  });
+const lost = () => ({ renew: () => Promise.resolve(false) });
+
+test.each([
+  ['loses the lease of its transfer', undefined, lost],
+  ['loses the lease of its own record', 'reversal', lost],
+  ['learns that the claim of its transfer has ended', undefined, () => ({ ended: Promise.resolve() })],
+])('a failure that %s has lost its claim', async (_how, lostRecord, change) => {
+  const store = storeWith({ granted: (_claim, { record }) => (record === lostRecord ? change() : {}) });
   const { receiver } = reversingReceiver(store, {
     storeTimeoutMs: 50,
     leaseMs: 151,
     inFlightWaitMs: 0,
-    handle: (_status, _id, { signal }) => {
-      signal.addEventListener('abort', () => {
-        goes.resolve();
-      });
-      return goes.promise.then(() => Promise.reject(signal.reason as Error));
-    },
+    handle: (_status, _id, { signal }) =>
+      new Promise((_resolve, reject) => {
+        const giveUp = () => {
+          reject(signal.reason as Error);
+        };
+        if (signal.aborted) giveUp();
+        else signal.addEventListener('abort', giveUp);
+      }),
   });
   expect(await receiver.receive(announced('FAILED', id))).toMatchObject({
     outcome: 'handler_failed',
