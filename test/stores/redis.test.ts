@@ -9,7 +9,7 @@ import {
   type Connected,
 } from '../support/servers/redis-clients.js';
 import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/servers/redis.js';
-import { everyToken, forgetsOne, lateSuccess, ownToken, readClaimed, renewedLasts } from '../testing/check-titles.js';
+import { findCheck } from '../testing/changed-stores.js';
 import { claimFree, fingerprint } from './support.js';
 
 let server: RedisServer;
@@ -24,9 +24,14 @@ beforeAll(async () => {
 });
 
 /** A check for each reply that another client may write in another way. The first is a claim whose reply was lost. */
-const replies = [ownToken, everyToken, renewedLasts, lateSuccess, readClaimed, forgetsOne].map(
-  (title) => storeContract.find((each) => each.title === title) ?? expect.fail(title),
-);
+const replies = [
+  'a claim that is sent twice',
+  'the store replies to every claim',
+  'a renewed lease',
+  "a late holder's success is kept and",
+  'a claimed callback is read',
+  'of fifty concurrent calls of forget',
+].map(findCheck);
 
 function testStoreOn(connect: () => Connected | Promise<Connected>, checks: typeof storeContract = replies): void {
   let store: Required<Omit<CallbackStore, 'check'>>;

@@ -1,14 +1,5 @@
 import { memoryStore, type CallbackStore, type Claim } from 'transfer-callbacks';
 import { changedStore, type BrokenStore } from './changed-stores.js';
-import {
-  everyToken,
-  fiftyFree,
-  fiftyReleased,
-  lateRelease,
-  lateRenewal,
-  lostSuccess,
-  readHandled,
-} from './check-titles.js';
 
 /** A store that keeps in one process what all must know. Only a second object on the same data shows its fault. */
 interface BrokenPair extends Omit<BrokenStore, 'make'> {
@@ -67,7 +58,7 @@ export const brokenPairs: readonly BrokenPair[] = [
       const successes = memoryStore();
       return [makeObject(memoryStore(), successes), makeObject(memoryStore(), successes)];
     },
-    caughtBy: [fiftyFree, fiftyReleased],
+    caughtBy: ['of fifty concurrent claims exactly', 'a released callback'],
     says: /of 50 concurrent claims/,
   },
   {
@@ -76,19 +67,19 @@ export const brokenPairs: readonly BrokenPair[] = [
       const claims = memoryStore();
       return [makeObject(claims, memoryStore()), makeObject(claims, memoryStore())];
     },
-    caughtBy: [everyToken],
+    caughtBy: ['the store replies to every claim'],
     says: /state: 'claimed'/,
   },
   {
     fault: 'releases what its own process has claimed last, no matter who holds it',
     make: trusting((claim, isNewest, holder) => ({ release: () => (isNewest() ? holder() : claim).release() })),
-    caughtBy: [lateRelease],
+    caughtBy: ["a late holder's release"],
     says: /the late release ended the next holder's claim/,
   },
   {
     fault: 'renews what its own process has claimed last, no matter who holds it',
     make: trusting((claim, isNewest, holder) => ({ renew: () => (isNewest() ? holder() : claim).renew() })),
-    caughtBy: [lateRenewal],
+    caughtBy: ["a late holder's renewal is refused and"],
     says: /a lease was renewed that another delivery had taken over/,
   },
   {
@@ -96,7 +87,7 @@ export const brokenPairs: readonly BrokenPair[] = [
     make: trusting((claim, isNewest) => ({
       settle: async () => ({ overlapped: (await claim.settle()).overlapped && !isNewest() }),
     })),
-    caughtBy: [lostSuccess],
+    caughtBy: ["a late holder's success is kept even"],
     says: /overlapped: true/,
   },
   {
@@ -112,7 +103,7 @@ export const brokenPairs: readonly BrokenPair[] = [
       };
       return [makeObject(), makeObject()];
     },
-    caughtBy: [readHandled],
+    caughtBy: ['a handled callback is read'],
     says: /a handled callback is free/,
   },
 ];

@@ -1,20 +1,6 @@
 import type { Redis } from 'ioredis';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import type { BrokenStore } from './changed-stores.js';
-import {
-  outlasts,
-  fiftyFree,
-  fiftyReleased,
-  fiftyLapsed,
-  fiftyForgotten,
-  ownRenewal,
-  ownRelease,
-  lateRenewal,
-  goneRenewal,
-  lateRelease,
-  lateSuccess,
-  retention,
-} from './check-titles.js';
 
 /** What a command of `redisStore` is about. */
 interface Command {
@@ -54,7 +40,7 @@ export const brokenRedisStores: readonly BrokenStore[] = [
   {
     fault: 'claims with XX',
     make: onRedis(() => ({ claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms, 'XX') })),
-    caughtBy: [fiftyFree],
+    caughtBy: ['of fifty concurrent claims exactly'],
     says: /of 50 concurrent claims, .* one must be granted/,
   },
   {
@@ -64,13 +50,18 @@ export const brokenRedisStores: readonly BrokenStore[] = [
         return (await redis.exists(key)) === 1 ? null : redis.call('SET', key, value, 'PX', ms);
       },
     })),
-    caughtBy: [fiftyFree, fiftyReleased, fiftyLapsed, fiftyForgotten],
+    caughtBy: [
+      'of fifty concurrent claims exactly',
+      'a released callback',
+      'a lapsed lease',
+      'a callback whose retention',
+    ],
     says: /50 concurrent claims/,
   },
   {
     fault: 'settles with KEEPTTL, so that the record ends with the lease',
     make: onRedis(() => ({ settle: (redis, { key, value }) => redis.call('SET', key, value, 'KEEPTTL', 'GET') })),
-    caughtBy: [outlasts],
+    caughtBy: ['a handled record outlasts'],
     says: /a handled record was forgotten before its retention had passed/,
   },
   {
@@ -83,7 +74,7 @@ export const brokenRedisStores: readonly BrokenStore[] = [
         return reply;
       },
     })),
-    caughtBy: [outlasts],
+    caughtBy: ['a handled record outlasts'],
     says: /a handled record was forgotten before its retention had passed/,
   },
   {
@@ -94,7 +85,7 @@ export const brokenRedisStores: readonly BrokenStore[] = [
         return Number((await redis.get(key)) === value);
       },
     })),
-    caughtBy: [outlasts],
+    caughtBy: ['a handled record outlasts'],
     says: /a handled record was forgotten before its retention had passed/,
   },
   {
@@ -112,13 +103,13 @@ export const brokenRedisStores: readonly BrokenStore[] = [
         },
       };
     }),
-    caughtBy: [retention],
+    caughtBy: ['retention counts'],
     says: /a handled record of \d+ ms lasted only/,
   },
   {
     fault: 'settles without PX',
     make: onRedis(() => ({ settle: (redis, { key, value }) => redis.call('SET', key, value, 'GET') })),
-    caughtBy: [retention, fiftyForgotten],
+    caughtBy: ['retention counts', 'a callback whose retention'],
     says: /never ended/,
   },
   {
@@ -126,13 +117,18 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     make: onRedis(() => ({
       renew: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms).then(() => 1),
     })),
-    caughtBy: [ownRenewal, lateRenewal, goneRenewal, outlasts],
+    caughtBy: [
+      'after a release a renewal',
+      "a late holder's renewal is refused and",
+      "a late holder's renewal after",
+      'a handled record outlasts',
+    ],
     says: /renewed/,
   },
   {
     fault: 'releases with DEL, whatever is there',
     make: onRedis(() => ({ release: (redis, { key }) => redis.call('DEL', key) })),
-    caughtBy: [lateRelease, ownRelease],
+    caughtBy: ["a late holder's release", 'a release after settling'],
     says: /release/,
   },
   {
@@ -143,7 +139,7 @@ export const brokenRedisStores: readonly BrokenStore[] = [
         return found === value || found?.startsWith('handled') === true ? redis.call('DEL', key) : 0;
       },
     })),
-    caughtBy: [lateRelease, ownRelease, lateSuccess],
+    caughtBy: ["a late holder's release", 'a release after settling', "a late holder's success is kept and"],
     says: /handled|the success of another/,
   },
 ];

@@ -1,15 +1,4 @@
 import { memoryStore, redisStore, type CallbackStore, type Claim, type ClaimRequest } from 'transfer-callbacks';
-import {
-  bothEnded,
-  bothExclude,
-  bothLapse,
-  fiftyBoth,
-  refundApart,
-  refundReleased,
-  refundSettledFirst,
-  refundsRead,
-  transferSettledFirst,
-} from './check-titles.js';
 import { changed, type BrokenStore } from './changed-stores.js';
 
 type Store = ReturnType<typeof memoryStore>;
@@ -82,7 +71,7 @@ export const brokenRefunds: readonly BrokenStore[] = [
   {
     fault: 'ignores which record is claimed',
     make: changed((store) => ({ claim: (key, request) => store.claim(key, { ...request, record: undefined }) })),
-    caughtBy: [refundApart],
+    caughtBy: ['the refund of a handled'],
     says: /the refund of a handled transfer is handled, not free/,
   },
   {
@@ -97,61 +86,64 @@ export const brokenRefunds: readonly BrokenStore[] = [
         },
       };
     },
-    caughtBy: [refundReleased],
+    caughtBy: ['a refund that is released'],
     says: /the claim of a refund has handled its transfer/,
   },
   {
     fault: 'reads the transfer in place of its refund',
     make: changed((store) => ({ read: (key) => store.read(key) })),
-    caughtBy: [refundsRead],
+    caughtBy: ['read and forget tell'],
     says: /`read` shows another record/,
   },
   {
     fault: 'forgets the transfer in place of its refund',
     make: changed((store) => ({ forget: (key, fingerprint) => store.forget(key, fingerprint) })),
-    caughtBy: [refundsRead],
+    caughtBy: ['read and forget tell'],
     says: /`forget` has ended the other record/,
   },
   {
     fault: 'claims the transfer alone where both records are claimed',
     make: claimingOne,
-    caughtBy: [fiftyBoth],
+    caughtBy: ['of fifty concurrent claims of both'],
     says: /while both records are held, a claim of reversal is claimed/,
   },
   {
     fault: 'ignores the handled refund where both records are claimed',
     make: claimingOne,
-    caughtBy: [transferSettledFirst, refundSettledFirst],
+    caughtBy: [
+      'a claim of both records is refused if the transfer',
+      'a claim of both records is refused if the refund',
+    ],
     says: /facts of|claimed/,
   },
   {
     fault: 'keeps the refund claimed that it has refused',
     make: () => claimingBoth({ keepsRefund: true }),
-    caughtBy: [transferSettledFirst],
+    caughtBy: ['a claim of both records is refused if the transfer'],
     says: /a free callback was not granted/,
   },
   {
     fault: 'keeps the transfer claimed that it has refused',
     make: () => claimingBoth({ keepsTransfer: true }),
-    caughtBy: [refundSettledFirst],
+    caughtBy: ['a claim of both records is refused if the refund'],
     says: /a free callback was not granted/,
   },
   {
     fault: 'grants a refund while its transfer is held',
     make: () => claimingBoth({ grantsBeside: true }),
-    caughtBy: [bothExclude],
+    caughtBy: ['while a transfer is held'],
     says: /while the transfer is held, a claim of reversal is claimed/,
   },
   {
     fault: 'keeps a claim of both records beyond its lease',
     make: () => claimingBoth({ both: (request) => ({ refund: { ...request, leaseMs: 60_000 } }) }),
-    caughtBy: [bothLapse],
+    caughtBy: ['a claim of both records that lapses'],
     says: /a lease of \d+ ms never ended/,
   },
   {
     fault: 'keeps the record of a refund longer than it was asked to',
     make: () => claimingBoth({ both: (request) => ({ refund: { ...request, retentionMs: 600_000 } }) }),
-    caughtBy: [bothEnded],
+    caughtBy: ['a claim of both records is granted'],
     says: /a handled record of \d+ ms never ended/,
   },
 ];

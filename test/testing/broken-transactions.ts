@@ -1,19 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
 import { memoryStore, type CallbackStore, type Claim } from 'transfer-callbacks';
-import {
-  deadlockSwallowed,
-  failureSwallowed,
-  lateWrite,
-  rolledBack,
-  writeKept,
-  writeLeft,
-  writeUndone,
-} from './check-titles.js';
 
 /** What a handler gets as `tx`. */
 export type Tx = Pick<PoolClient, 'query'>;
 
-/** A transactional store with one fault, and the checks of `storeContract` that must catch it. */
+/** A transactional store with one fault, and the beginnings of the titles of the checks that must catch it. */
 export interface BrokenTransaction {
   readonly fault: string;
   readonly change: Change;
@@ -99,19 +90,19 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
   {
     fault: 'forgets to commit',
     change: ({ claim, end }) => ({ settle: () => end('ROLLBACK').then(() => claim.settle()) }),
-    caughtBy: [writeKept],
+    caughtBy: ['a write through `tx` is kept'],
     says: /a claim was handled, and the write of its handler is not there/,
   },
   {
     fault: 'commits when it releases',
     change: ({ claim, end }) => ({ release: () => end('COMMIT').then(() => claim.release()) }),
-    caughtBy: [writeUndone],
+    caughtBy: ['a write through `tx` is undone'],
     says: /a claim was released, and the write of its handler is there/,
   },
   {
     fault: 'gives the handler a client that takes queries after the end of the claim',
     change: ({ client }) => ({ tx: client }),
-    caughtBy: [writeKept, writeLeft],
+    caughtBy: ['a write through `tx` is kept', 'writes that a handler'],
     says: /`tx` has written after its claim was (handled|released)/,
   },
   {
@@ -123,13 +114,18 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
         return claim.settle();
       },
     }),
-    caughtBy: [lateWrite],
+    caughtBy: ["a late holder's write"],
     says: /of the writes of a late holder and the next one 2 were kept/,
   },
   {
     fault: 'settles beside the transaction, and commits after that',
     change: ({ claim, end }) => ({ settle: () => claim.settle().finally(() => end('COMMIT')) }),
-    caughtBy: [lateWrite, failureSwallowed, rolledBack, deadlockSwallowed],
+    caughtBy: [
+      "a late holder's write",
+      'a handler that swallows a failed',
+      'a handler that rolls',
+      'a handler that swallows a deadlock',
+    ],
     says: /the write of its handler is not there|2 were kept/,
   },
   {
@@ -142,7 +138,7 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
         return claim.settle();
       },
     }),
-    caughtBy: [rolledBack],
+    caughtBy: ['a handler that rolls'],
     says: /a claim was handled, and the write of its handler is not there/,
   },
   {
@@ -163,7 +159,7 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
         },
       };
     },
-    caughtBy: [rolledBack],
+    caughtBy: ['a handler that rolls'],
     says: /2 of the two writes were kept/,
   },
 ];

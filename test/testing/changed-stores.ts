@@ -7,13 +7,21 @@ import {
   type ClaimRequest,
   type Claim,
 } from 'transfer-callbacks';
+import { storeContract, type StoreCheck } from 'transfer-callbacks/testing';
+import { expect } from 'vitest';
 
-/** A store with one fault, and the checks of `storeContract` that must catch it. */
+/** Finds the one check whose title begins so. */
+export function findCheck(title: string): StoreCheck {
+  const [found, ...others] = storeContract.filter((check) => check.title.startsWith(title));
+  return found && others.length === 0 ? found : expect.fail(`Not one check begins with "${title}".`);
+}
+
+/** A store with one fault, and the beginnings of the titles of the checks that must catch it. */
 export interface BrokenStore {
   readonly fault: string;
   readonly make: (redis: Redis) => CallbackStore;
   readonly caughtBy: readonly string[];
-  /** A part of what the failing check says. */
+  /** A part of what each of these checks says. */
   readonly says: RegExp;
 }
 

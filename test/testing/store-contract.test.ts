@@ -1,30 +1,24 @@
+import type { Pool } from 'pg';
 import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks';
-import { storeContract } from 'transfer-callbacks/testing';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { containing } from '../support/helpers/containing.js';
+import { contractTransaction, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
-import { brokenClaims } from './broken-claims.js';
-import { brokenForgets } from './broken-forgets.js';
-import { brokenLeases } from './broken-leases.js';
+import { brokenInspections } from './broken-inspections.js';
+import { brokenMemoryStores } from './broken-memory-stores.js';
 import { brokenPairs } from './broken-processes.js';
-import { brokenReads } from './broken-reads.js';
-import { brokenRecords } from './broken-records.js';
-import { brokenRefunds, claimingBoth } from './broken-refunds.js';
 import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
-import { brokenSettling } from './broken-settling.js';
-import { brokenTransactions } from './broken-transactions.js';
-import { changedStore } from './changed-stores.js';
-import { lasts } from './check-titles.js';
-
-const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling, ...brokenRecords, ...brokenRefunds];
-const brokenInspections = [...brokenReads, ...brokenForgets];
+import { brokenRefunds, claimingBoth } from './broken-refunds.js';
+import { brokenTransactions, transactionStore, type Tx } from './broken-transactions.js';
+import { changedStore, findCheck } from './changed-stores.js';
 
 const own = startRedisForFile();
 
-/** What the check with this title says of a store, or `undefined` if nothing. */
+/** What the check whose title begins so says of a store, or `undefined` if nothing. */
 async function faultFound(title: string, store: CallbackStore, other?: CallbackStore): Promise<string | undefined> {
-  const found = storeContract.find((each) => each.title === title) ?? expect.fail(`There is no check "${title}".`);
   try {
-    await found.check(store, { other });
+    await findCheck(title).check(store, { other });
     return undefined;
   } catch (error) {
     return String(error);
@@ -135,11 +129,12 @@ describe('the store contract accepts', () => {
   );
 });
 
-describe.each([
-  ['broken memory stores', brokenMemoryStores],
+const groups = [
+  ['broken memory stores', [...brokenMemoryStores, ...brokenRefunds]],
   ['broken Redis stores', brokenRedisStores],
   ['stores with a broken `read` or `forget`', brokenInspections],
-])('%s', (_store, brokenStores) => {
+] as const;
+describe.each(groups)('%s', (_group, brokenStores) => {
   const verdicts = new Map<string, Promise<(string | undefined)[]>>();
   beforeAll(() => {
     // All together, because most of the time they wait for a lease.
@@ -171,7 +166,9 @@ test.concurrent.each([
   [600, 600],
 ])('a broken store is caught even if it replies after %i to %i ms', async (fromMs, toMs) => {
   const short = changedStore(memoryStore(), { request: (asked) => ({ ...asked, leaseMs: 700 }) });
-  expect(await faultFound(lasts, slow(short, fromMs, toMs))).toMatch(/a lease of \d+ ms lasted only \d+ ms/);
+  expect(await faultFound('a lease that is not renewed', slow(short, fromMs, toMs))).toMatch(
+    /a lease of \d+ ms lasted only \d+ ms/,
+  );
 });
 
 test.concurrent('a lease that is too long is caught even if the process is stopped while it ends', async () => {
@@ -179,11 +176,76 @@ test.concurrent('a lease that is too long is caught even if the process is stopp
   setTimeout(() => {
     for (const until = performance.now() + 700; performance.now() < until;);
   }, 2_400);
-  expect(await faultFound(lasts, long)).toMatch(/a lease of \d+ ms never ended/);
+  expect(await faultFound('a lease that is not renewed', long)).toMatch(/a lease of \d+ ms never ended/);
+});
+
+let server: PostgresServer;
+let pool: Pool;
+let transaction: StoreTransaction<Tx>;
+beforeAll(async () => {
+  server = await startPostgres();
+  pool = server.pool({ max: 100 });
+  // A store of `brokenTransactions` refuses this text.
+  transaction = { ...(await contractTransaction(pool)), rollback: (tx) => tx.query('ROLLBACK') };
+});
+afterAll(() => server.stop());
+
+/** A store that settles beside the transaction. */
+const besideTransaction = (): CallbackStore<Tx> =>
+  transactionStore(pool, brokenTransactions.find(({ caughtBy }) => caughtBy.length === 4)?.change);
+
+describe('the store contract accepts a store whose handlers write in a transaction', () => {
+  test.concurrent.each(storeContract)('$title', ({ check }) => check(transactionStore(pool), { transaction }));
+});
+
+for (const { fault, change, caughtBy, says } of brokenTransactions) {
+  test.concurrent.each(caughtBy)(`a store that ${fault} is caught: %s`, async (title) => {
+    await expect(findCheck(title).check(transactionStore(pool, change), { transaction })).rejects.toThrow(says);
+  });
+}
+
+test('a transactional store is refused without `write` and `count`', async () => {
+  const message = containing('check(store, { transaction: {');
+  for (const options of [{}, { transaction: { write: () => Promise.resolve() } as never }]) {
+    const checked = findCheck('a write through `tx` is kept').check(transactionStore(pool), options);
+    await expect(checked).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+  }
+});
+
+test('a store that is not transactional needs no `transaction`, and is checked as any other if it gets one', async () => {
+  const { check } = findCheck("a late holder's write");
+  await check(memoryStore());
+  const store = { ...besideTransaction(), transactional: false };
+  await expect(check(store, { transaction })).rejects.toThrow(/2 were kept/);
+});
+
+test.each(['a handler that swallows a failed', 'a handler that rolls', 'a handler that swallows a deadlock'])(
+  'without its step a check passes: %s',
+  async (title) => {
+    const without: StoreTransaction<Tx> = {
+      write: (tx, key) => transaction.write(tx, key),
+      count: (key) => transaction.count(key),
+    };
+    await findCheck(title).check(besideTransaction(), { transaction: without });
+  },
+);
+
+test('a step that does not do what it is for is reported', async () => {
+  const done = (): Promise<void> => Promise.resolve();
+  const idle = { ...transaction, fail: done, lock: done };
+  for (const [title, says] of [
+    ['a handler that swallows a failed', /`fail` was to reject/],
+    ['a handler that swallows a deadlock', /met no deadlock/],
+  ] as const) {
+    await expect(findCheck(title).check(transactionStore(pool), { transaction: idle })).rejects.toThrow(says);
+  }
 });
 
 test('each check of the store contract catches a broken store', () => {
-  const broken = [...brokenMemoryStores, ...brokenRedisStores, ...brokenInspections, ...brokenTransactions];
-  const caught = new Set(broken.flatMap(({ caughtBy }) => caughtBy));
-  expect([...caught].sort()).toEqual(storeContract.map(({ title }) => title).sort());
+  const caught = new Set(
+    [...groups.flatMap(([, stores]) => stores), ...brokenTransactions].flatMap(({ caughtBy }) => caughtBy),
+  );
+  expect([...caught].map((title) => findCheck(title).title).sort()).toEqual(
+    storeContract.map(({ title }) => title).sort(),
+  );
 });

@@ -1,6 +1,5 @@
-import type { StoreRecord } from 'transfer-callbacks';
-import { readClaimed, readFree, readHarmless, readHandled } from './check-titles.js';
-import { changed, keyFor, type BrokenStore } from './changed-stores.js';
+import { redisStore, type StoreRecord } from 'transfer-callbacks';
+import { changed, changedStore, keyFor, type BrokenStore } from './changed-stores.js';
 
 /** A store that reads right and shows something else. */
 const showing = (show: (record: StoreRecord, key: string) => StoreRecord) =>
@@ -56,10 +55,10 @@ const toStores = <State extends StoreRecord['state']>(
     }),
   }));
 
-/** Stores whose `read` is wrong, or does more than read. */
-export const brokenReads: readonly BrokenStore[] = [
-  ...toStores('claimed', ofClaims, readClaimed),
-  ...toStores('handled', ofSuccesses, readHandled),
+/** Stores whose `read` or `forget` is wrong, or does more than it should. */
+export const brokenInspections: readonly BrokenStore[] = [
+  ...toStores('claimed', ofClaims, 'a claimed callback is read'),
+  ...toStores('handled', ofSuccesses, 'a handled callback is read'),
   {
     fault: 'reads a handled record after it has expired',
     make(redis) {
@@ -69,7 +68,7 @@ export const brokenReads: readonly BrokenStore[] = [
         return seen.get(key) ?? record;
       })(redis);
     },
-    caughtBy: [readFree],
+    caughtBy: ['a callback that is unknown'],
     says: /a handled record of \d+ ms has ended, and the callback is not free but handled/,
   },
   {
@@ -81,13 +80,13 @@ export const brokenReads: readonly BrokenStore[] = [
         return record.state === 'free' ? (seen.get(key) ?? record) : record;
       })(redis);
     },
-    caughtBy: [readFree],
+    caughtBy: ['a callback that is unknown'],
     says: /a lease of \d+ ms has ended, and the callback is not free but claimed/,
   },
   {
     fault: 'reads an unknown callback as claimed',
     make: showing((record) => (record.state === 'free' ? { state: 'claimed' } : record)),
-    caughtBy: [readFree],
+    caughtBy: ['a callback that is unknown'],
     says: /an unknown callback is not free/,
   },
   {
@@ -106,7 +105,7 @@ export const brokenReads: readonly BrokenStore[] = [
         },
       };
     },
-    caughtBy: [readClaimed],
+    caughtBy: ['a claimed callback is read'],
     says: /`delivery` is not the token of the claim/,
   },
   {
@@ -118,7 +117,7 @@ export const brokenReads: readonly BrokenStore[] = [
         return record;
       },
     })),
-    caughtBy: [readHarmless],
+    caughtBy: ['a hundred reads'],
     says: /a lease that is read of \d+ ms never ended/,
   },
   {
@@ -132,7 +131,7 @@ export const brokenReads: readonly BrokenStore[] = [
         return record;
       },
     })),
-    caughtBy: [readHarmless],
+    caughtBy: ['a hundred reads'],
     says: /during a hundred reads a claim of a free callback is in_progress/,
   },
   {
@@ -144,7 +143,103 @@ export const brokenReads: readonly BrokenStore[] = [
         return record;
       },
     })),
-    caughtBy: [readHarmless],
+    caughtBy: ['a hundred reads'],
     says: /the renewal of a lease was refused after a hundred reads/,
+  },
+  {
+    fault: 'forgets where the fingerprint begins as the given one',
+    make: changed((store) => ({
+      async forget(key, fingerprint) {
+        const record = await store.read(key);
+        const begins = record.state === 'handled' && record.fingerprint.startsWith(fingerprint);
+        return begins && store.forget(key, record.fingerprint);
+      },
+    })),
+    caughtBy: ['forget changes nothing'],
+    says: /with the fingerprint "facts of " "facts of a" was forgotten/,
+  },
+  {
+    fault: 'forgets a claim',
+    make: changed((store, redis) => ({
+      async forget(key, fingerprint) {
+        if ((await store.read(key)).state === 'claimed') return (await redis.del(keyFor(key))) === 1;
+        return store.forget(key, fingerprint);
+      },
+    })),
+    caughtBy: ['forget changes nothing'],
+    says: /a claim was forgotten/,
+  },
+  {
+    fault: 'forgets a claim and denies it',
+    make: changed((store, redis) => ({
+      async forget(key, fingerprint) {
+        if ((await store.read(key)).state === 'claimed') await redis.del(keyFor(key));
+        return store.forget(key, fingerprint);
+      },
+    })),
+    caughtBy: ['forget changes nothing'],
+    says: /forgetting a claim ended it/,
+  },
+  {
+    fault: 'resolves with true always',
+    make: changed((store) => ({
+      async forget(key, fingerprint) {
+        await store.forget(key, fingerprint);
+        return true;
+      },
+    })),
+    caughtBy: ['forget changes nothing'],
+    says: /an unknown callback was forgotten/,
+  },
+  {
+    fault: 'looks first, and then deletes what it has found',
+    make: changed((store, redis) => ({
+      async forget(key, fingerprint) {
+        const record = await store.read(key);
+        if (record.state !== 'handled' || record.fingerprint !== fingerprint) return false;
+        await redis.del(keyFor(key));
+        return true;
+      },
+    })),
+    caughtBy: ['of fifty concurrent calls of forget'],
+    says: /50 of 50 concurrent calls of `forget` resolved with true/,
+  },
+  {
+    fault: 'hides a handled record in place of forgetting it',
+    make(redis) {
+      const hidden = new Set<string>();
+      return changed((store) => ({
+        read: (key) => (hidden.has(key) ? Promise.resolve({ state: 'free' }) : store.read(key)),
+        forget(key) {
+          const isFirst = !hidden.has(key);
+          hidden.add(key);
+          return Promise.resolve(isFirst);
+        },
+      }))(redis);
+    },
+    caughtBy: ['of fifty concurrent calls of forget'],
+    says: /a free callback was not granted: it is handled/,
+  },
+  {
+    fault: 'drops a success that comes after a forget',
+    make(redis) {
+      const gone = new Set<string>();
+      const store = redisStore(redis);
+      return {
+        ...store,
+        ...changedStore(store, {
+          granted: (claim, key) => ({
+            settle: () => (gone.has(key) ? Promise.resolve({ overlapped: true }) : claim.settle()),
+          }),
+        }),
+        async forget(key, fingerprint) {
+          const done = await store.forget(key, fingerprint);
+          if (done) gone.add(key);
+          return done;
+        },
+      };
+    },
+    caughtBy: ["a late holder's success is recorded"],
+    says: /the late success was not recorded/,
   },
 ];
