@@ -34,7 +34,7 @@ const seams = [
   'client/service/define',
   'client/reconcile/reconcile',
   'testing/store-round',
-  'testing/store-leases',
+  'testing/store-periods',
 ].filter((path) => existsSync(`src/${path}.ts`));
 const seamEntries = Object.fromEntries(seams.map((path) => [`seam-${basename(path)}`, `src/${path}.ts`]));
 

@@ -1,13 +1,10 @@
 import { hasMethods, invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import type { CallbackStore } from '../core/store.js';
 import { claimChecks } from './store-claims.js';
-import { forgetChecks } from './store-forgets.js';
-import { leaseChecks } from './store-leases.js';
-import { readChecks } from './store-reads.js';
-import { recordChecks } from './store-records.js';
+import { inspectionChecks } from './store-inspections.js';
+import { periodChecks } from './store-periods.js';
 import { refundChecks } from './store-refunds.js';
-import { longMs, Round, runCheck, type WrittenCheck } from './store-round.js';
-import type { StoreTransaction } from './store-transaction.js';
+import { longMs, Round, runCheck, type StoreTransaction, type WrittenCheck } from './store-round.js';
 import { writeChecks } from './store-writes.js';
 
 /** Options of a check of `storeContract`. */
@@ -69,10 +66,8 @@ export interface StoreCheck {
  */
 export const storeContract: readonly StoreCheck[] = [
   ...claimChecks,
-  ...leaseChecks,
-  ...recordChecks,
-  ...readChecks,
-  ...forgetChecks,
+  ...periodChecks,
+  ...inspectionChecks,
   ...refundChecks,
   ...writeChecks,
 ].map((check) => ({ title: check.title, check: (store, options = {}) => bindAndRun(check, store, options) }));

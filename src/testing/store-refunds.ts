@@ -38,13 +38,8 @@ export const refundChecks: readonly WrittenCheck[] = [
       await (await round.hold('b', { record: 'reversal' })).settle();
       for (const [name, record] of [['a'], ['b', 'reversal']] as const) {
         const found = await round.read(record);
-        if (found?.state !== undefined) {
-          assert.equal(
-            (found as { fingerprint?: string }).fingerprint,
-            `facts of ${name}`,
-            `\`read\` shows another record`,
-          );
-        }
+        const { fingerprint } = (found ?? { fingerprint: `facts of ${name}` }) as { fingerprint?: string };
+        assert.equal(fingerprint, `facts of ${name}`, '`read` shows another record');
         const other = await round.forget(name, `facts of ${name}`, record === undefined ? 'reversal' : undefined);
         assert.notEqual(other, true, '`forget` has ended the other record');
       }
@@ -81,14 +76,10 @@ export const refundChecks: readonly WrittenCheck[] = [
     title: 'a claim of both records is refused if the transfer is handled, and leaves the refund free',
     async check(round) {
       await (await round.hold('a')).settle();
-      const both = await round.claim('b', { record: 'both' });
-      assert.deepEqual(both, { state: 'handled', fingerprint: 'facts of a' });
+      await round.assertHandled('b', 'a', undefined, { record: 'both' });
       await (await holdSoon(round, 'c', { record: 'reversal' })).settle();
-      assert.deepEqual(
-        await round.claim('d', { record: 'both' }),
-        { state: 'handled', fingerprint: 'facts of c' },
-        'where both records are handled, the reply to a claim of both has the facts of the refund',
-      );
+      const message = 'where both records are handled, the reply to a claim of both has the facts of the refund';
+      await round.assertHandled('d', 'c', message, { record: 'both' });
     },
   },
   {
@@ -96,8 +87,7 @@ export const refundChecks: readonly WrittenCheck[] = [
     title: 'a claim of both records is refused if the refund is handled, and leaves the transfer free',
     async check(round) {
       await (await round.hold('a', { record: 'reversal' })).settle();
-      const both = await round.claim('b', { record: 'both' });
-      assert.deepEqual(both, { state: 'handled', fingerprint: 'facts of a' });
+      await round.assertHandled('b', 'a', undefined, { record: 'both' });
       await (await holdSoon(round, 'c')).settle();
       await assertSettled(round, { transfer: 'c', reversal: 'a' });
     },
@@ -169,8 +159,7 @@ async function holdSoon(
 /** Asserts by whom each record was handled. */
 async function assertSettled(round: Round, by: { transfer?: string; reversal?: string }): Promise<void> {
   for (const [what, name] of Object.entries(by) as ['transfer' | 'reversal', string][]) {
-    const reply = await round.claim(`later-${what}`, what === 'reversal' ? { record: what } : {});
     const message = `the record of the ${what} does not have the facts that it was handled with`;
-    assert.deepEqual(reply, { state: 'handled', fingerprint: `facts of ${name}` }, message);
+    await round.assertHandled(`later-${what}`, name, message, what === 'reversal' ? { record: what } : {});
   }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 import { pause } from '../lib/deadline.js';
-import type { StoreTransaction } from './store-transaction.js';
 
 /** A lease or a record of this length does not end during a check. In milliseconds. */
 export const longMs = 30_000;
@@ -14,6 +13,31 @@ const slowestPart = 11;
 
 /** A string of 255 characters, some of which are not ASCII. */
 const externalId = 'payout 00001 é付😀"\\\''.padEnd(255, 'x');
+
+/**
+ * What a handler does through `tx`, for the checks of a transactional store.
+ *
+ * @example
+ * const transaction: StoreTransaction<PoolClient> = {
+ *   write: (tx, key) => tx.query('INSERT INTO writes (key) VALUES ($1)', [key]),
+ *   count: async (key) => (await pool.query('SELECT FROM writes WHERE key = $1', [key])).rowCount ?? 0,
+ * };
+ */
+export interface StoreTransaction<Tx> {
+  /** Inserts one row for `key`, in a table without a unique index: a second row for the key must be possible. */
+  write(tx: Tx, key: string): Promise<unknown>;
+  /** Resolves with the number of rows for `key` that are committed, read on another connection. */
+  count(key: string): Promise<number>;
+  /** Sends a statement that fails. Without it no check shows what becomes of a handler that swallows a failure. */
+  fail?(tx: Tx): Promise<unknown>;
+  /** Sends ROLLBACK. Without it no check shows what becomes of a handler that ends its transaction. */
+  rollback?(tx: Tx): Promise<unknown>;
+  /**
+   * Inserts `row` into a table with a unique index. Two transactions that insert the same two rows in opposite order
+   * meet a deadlock. Without it no check shows what becomes of a handler that swallows one.
+   */
+  lock?(tx: Tx, row: string): Promise<unknown>;
+}
 
 /** What a check may change of a claim. */
 type Changes = Partial<ClaimRequest & { key: string }>;
@@ -131,6 +155,11 @@ export class Round {
 
   claimFifty(): Promise<ClaimReply<unknown>[]> {
     return Promise.all(Array.from({ length: 50 }, (_, caller) => this.claim(`caller-${caller}`)));
+  }
+
+  /** Claims the callback, which must be handled with the facts of `by`. */
+  async assertHandled(name: string, by: string, message?: string, changes?: Changes): Promise<void> {
+    assert.deepEqual(await this.claim(name, changes), { state: 'handled', fingerprint: `facts of ${by}` }, message);
   }
 
   /** Claims the callback fifty times concurrently: at most one claim may be granted. */

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import type { Claim } from '../core/store.js';
-import type { Round, WrittenCheck } from './store-round.js';
+import { longMs, type Round, type WrittenCheck } from './store-round.js';
 
-/** Longer than a second, to catch a store that cuts leases at one second. In milliseconds. */
+/** Longer than a second, to catch a store that cuts leases or retentions at one second. In milliseconds. */
 const measuredMs = 1_500;
-/** For checks that only need the lease to end. In milliseconds. */
+/** For checks that only need the lease or the record to end. In milliseconds. */
 const shortMs = 200;
 
-/** Checks in which a lease lapses. */
-export const leaseChecks: readonly WrittenCheck[] = [
+/** Checks of how long a lease and a handled record last. */
+export const periodChecks: readonly WrittenCheck[] = [
   {
     title: 'a lease that is not renewed lasts its length, and then lapses',
     leaseMs: measuredMs,
@@ -68,7 +68,7 @@ export const leaseChecks: readonly WrittenCheck[] = [
       assert.equal(await next.renew(), true, "the late holder's renewal took the lease from the next holder");
       await next.settle();
       assert.equal(await late.renew(), false, 'a lease was renewed whose callback was handled');
-      assert.deepEqual(await round.claim('third'), { state: 'handled', fingerprint: 'facts of next' });
+      await round.assertHandled('third', 'next');
     },
   },
   {
@@ -90,11 +90,7 @@ export const leaseChecks: readonly WrittenCheck[] = [
       assert.equal((await round.claim('third')).state, 'in_progress', "the late release ended the next holder's claim");
       assert.deepEqual(await next.settle(), { overlapped: false });
       await late.release();
-      assert.deepEqual(
-        await round.claim('third'),
-        { state: 'handled', fingerprint: 'facts of next' },
-        'the late release deleted the handled record',
-      );
+      await round.assertHandled('third', 'next', 'the late release deleted the handled record');
     },
   },
   {
@@ -105,7 +101,7 @@ export const leaseChecks: readonly WrittenCheck[] = [
       if (round.transactional) {
         await assert.rejects(late.settle());
         assert.deepEqual(await next.settle(), { overlapped: false });
-        assert.deepEqual(await round.claim('third'), { state: 'handled', fingerprint: 'facts of next' });
+        await round.assertHandled('third', 'next');
         return;
       }
       assert.deepEqual(await late.settle(), { overlapped: true });
@@ -124,6 +120,56 @@ export const leaseChecks: readonly WrittenCheck[] = [
       await checkLateSuccess(round, late);
     },
   },
+  {
+    title: 'a handled record outlasts its lease, a late renewal and a later claim',
+    leaseMs: measuredMs,
+    async check(round) {
+      const held = await round.hold('a', { leaseMs: round.leaseMs });
+      await held.settle();
+      assert.equal(await held.renew(), false, 'a lease was renewed whose callback was handled');
+      await round.claim('early', { leaseMs: round.leaseMs, retentionMs: round.leaseMs });
+      await round.pause(1.1 * round.leaseMs);
+      await round.assertHandled('b', 'a', 'a handled record was forgotten before its retention had passed');
+    },
+  },
+  {
+    title: 'a handled record is kept when 150 others are handled',
+    async check(round) {
+      await (await round.hold('a', { retentionMs: 2 * longMs })).settle();
+      const names = Array.from({ length: 15 }, (_, caller) => `caller-${caller}`);
+      for (let batch = 0; batch < 10; batch += 1) {
+        await Promise.all(
+          names.map(async (name) => (await round.hold(name, { key: `${round.key} ${batch} ${name}` })).settle()),
+        );
+      }
+      await round.assertHandled('b', 'a', 'a handled record was forgotten when 150 others were handled');
+    },
+  },
+  {
+    title: 'retention counts from settling; when it has ended, the callback can be claimed and handled again',
+    leaseMs: measuredMs,
+    async check(round) {
+      const retentionMs = round.leaseMs;
+      const maxHeldMs = 2 * retentionMs;
+      const held = await round.hold('a', { retentionMs, maxHeldMs });
+      await round.pause(retentionMs);
+      // A store may keep a record longer by the time that the handler might have taken.
+      const record = round.begin('a handled record', retentionMs, maxHeldMs);
+      await held.settle();
+      assert.deepEqual(await (await round.holdAfterWhole(record)).settle(), { overlapped: false });
+      await round.assertHandled('c', 'next');
+    },
+  },
+  {
+    title: 'a callback whose retention has ended is granted to exactly one of fifty concurrent claims',
+    leaseMs: shortMs,
+    async check(round) {
+      const held = await round.hold('a', { retentionMs: round.leaseMs, maxHeldMs: 1_000 });
+      await held.settle();
+      const record = round.begin('a handled record', round.leaseMs, 2_000);
+      await round.holdAfter(record, () => round.tryHoldOfFifty());
+    },
+  },
 ];
 
 /**
@@ -137,9 +183,5 @@ export async function checkLateSuccess(round: Round, late: Claim<unknown>): Prom
     return;
   }
   assert.deepEqual(await late.settle(), { overlapped: true });
-  assert.deepEqual(
-    await round.claim('third'),
-    { state: 'handled', fingerprint: 'facts of late' },
-    'the late success was not recorded',
-  );
+  await round.assertHandled('third', 'late', 'the late success was not recorded');
 }
