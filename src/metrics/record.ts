@@ -51,18 +51,12 @@ const passChannel = 'transfer-callbacks:reconciled';
  * the ESM and the CommonJS copy of this package. Returns a function that ends the recording.
  */
 export function recordMetrics(instruments: Instruments): () => void {
-  const recorder = new Recorder(instruments);
-  const onOutcome = (message: unknown): void => {
-    recorder.recordOutcome(message as OutcomeMessage);
-  };
-  const onPass = (message: unknown): void => {
-    recorder.recordPass(message as PassMessage);
-  };
-  subscribe(outcomeChannel, onOutcome);
-  subscribe(passChannel, onPass);
+  const { recordOutcome, recordPass } = new Recorder(instruments);
+  subscribe(outcomeChannel, recordOutcome);
+  subscribe(passChannel, recordPass);
   return () => {
-    unsubscribe(outcomeChannel, onOutcome);
-    unsubscribe(passChannel, onPass);
+    unsubscribe(outcomeChannel, recordOutcome);
+    unsubscribe(passChannel, recordPass);
   };
 }
 
@@ -71,11 +65,14 @@ class Recorder {
   readonly #sources = new Set(['http', reconciliation]);
 
   constructor(instruments: Instruments) {
-    const entries = Object.entries(metrics).map(([name, metric]) => [name, makeInstrument(instruments, metric)]);
+    const entries = Object.entries<Metric>(metrics).map(([name, metric]) => {
+      return [name, instruments[metric.kind](metric as never)];
+    });
     this.#writes = Object.fromEntries(entries) as Writes;
   }
 
-  recordOutcome(message: OutcomeMessage): void {
+  readonly recordOutcome = (published: unknown): void => {
+    const message = published as OutcomeMessage;
     const { outcome, late, timestamp = '' } = message;
     const source = this.#boundedSource(message.source);
     const event = toKind(message.event);
@@ -91,9 +88,10 @@ class Recorder {
     this.#write('outcomeAge', Math.max(0, Date.now() - Date.parse(timestamp)) / 1_000, { source });
     if (message.overlapped === true) this.#write('overlaps', 1);
     if (message.error !== undefined) this.#write('unrecorded', 1);
-  }
+  };
 
-  recordPass({ report, oldestOpenAt, onlyPaid }: PassMessage): void {
+  readonly recordPass = (published: unknown): void => {
+    const { report, oldestOpenAt, onlyPaid } = published as PassMessage;
     const { stopped, paid } = report;
     for (const result of results) this.#write('reconciled', report[result] + (paid?.[result] ?? 0), { result });
     // It has looked at no open transfer, and must not hide that no other run does.
@@ -104,10 +102,9 @@ class Recorder {
     this.#write('reconciliationLastEnd', Date.now() / 1_000);
     if (stopped !== undefined) return;
     this.#write('openTransfers', report.pending + report.unknown + report.failed);
-    const isAnyOpen = oldestOpenAt !== undefined;
-    if (isAnyOpen) this.#write('oldestOpenTransfer', oldestOpenAt.getTime() / 1_000);
-    else this.#writes.oldestOpenTransfer(undefined, {});
-  }
+    if (oldestOpenAt === undefined) this.#writes.oldestOpenTransfer(undefined, {});
+    else this.#write('oldestOpenTransfer', oldestOpenAt.getTime() / 1_000);
+  };
 
   /** Limits the sources, which the app chooses: a new source per request would fill the registry. */
   #boundedSource(source: string): string {
@@ -129,15 +126,4 @@ const maxSources = 10;
 function toKind(event: string | undefined): string {
   if (event === undefined) return 'none';
   return event === 'other' ? 'other' : 'transfer';
-}
-
-function makeInstrument(instruments: Instruments, metric: Metric): Write | WriteGauge {
-  switch (metric.kind) {
-    case 'counter':
-      return instruments.counter(metric);
-    case 'histogram':
-      return instruments.histogram(metric);
-    case 'gauge':
-      return instruments.gauge(metric);
-  }
 }
