@@ -1,14 +1,17 @@
-import { channel } from 'node:diagnostics_channel';
+import { channel, hasSubscribers } from 'node:diagnostics_channel';
+import { AggregatorRegistry, Counter, Gauge, Histogram, register, Registry } from 'prom-client';
 import { memoryStore, transferCallbackListener, transferCallbackReceiver } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
+import { prometheusMetrics } from 'transfer-callbacks/metrics';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { outcomes } from '../../src/core/outcomes.js';
 import { later, otherService, receiverOf, storeWith } from '../core/support.js';
+import { containing } from '../support/helpers/containing.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/logger.js';
 import { serve } from '../support/servers/serve.js';
-import { deliveries, registerMetrics, type Series } from './support.js';
+import { deliveries, publishRun, readSeries, registerMetrics, type Series } from './support.js';
 
 const http = { source: 'http' };
 const outcomeCount = Object.keys(outcomes).length;
@@ -20,27 +23,29 @@ const publishProcessed = (timestamp?: string): void => {
   });
 };
 
-function positive(series: Series, name: string): string[] {
-  return [...series].filter(([text, value]) => text.startsWith(name) && value > 0).map(([text]) => text);
+/** The series of deliveries that count any. */
+function counted(series: Series): string[] {
+  const name = 'transfer_callbacks_deliveries_total';
+  return [...series].flatMap(([text, value]) => (text.startsWith(name) && value > 0 ? [text] : [])).sort();
 }
 
-describe('before the first delivery', () => {
-  test('every counter and histogram is there at zero, and no time is', async () => {
-    const series = await registerMetrics().series();
-    expect([...series.values()].filter((value) => value !== 0)).toEqual([]);
-    const counted = [...series.keys()].filter((text) => text.startsWith('transfer_callbacks_deliveries_total'));
-    expect(counted).toHaveLength(3 * outcomeCount - 3);
-    expect(counted).toEqual(expect.arrayContaining([deliveries('conflict', 'http'), deliveries('closing', 'http')]));
-    expect(series.get('transfer_callbacks_overlaps_total')).toBe(0);
-    expect(series.get('transfer_callbacks_unrecorded_total')).toBe(0);
-    expect(series.get('transfer_callbacks_verified_invalid_total')).toBe(0);
-    expect(series.get('transfer_callbacks_reconciled_total{result="unknown"}')).toBe(0);
-    expect(series.get('transfer_callbacks_outcome_age_seconds_count{source="reconciliation"}')).toBe(0);
-    expect([...series.keys()].filter((text) => text.includes('timestamp') || text.includes('open_transfers'))).toEqual(
-      [],
-    );
-    expect(series.size).toBeLessThan(3 * outcomeCount - 3 + (2 * outcomeCount - 3) * 16 + 2 * 13 + 12);
-  });
+test('before the first delivery every counter and histogram is there at zero, and no time is', async () => {
+  const series = await registerMetrics().series();
+  expect([...series.values()].filter((value) => value !== 0)).toEqual([]);
+  const names = [...series.keys()];
+  expect(names).toEqual(
+    expect.arrayContaining([
+      ...[deliveries('conflict', 'http'), deliveries('closing', 'http')],
+      ...['overlaps', 'unrecorded', 'verified_invalid'].map((name) => `transfer_callbacks_${name}_total`),
+      'transfer_callbacks_reconciled_total{result="unknown"}',
+      'transfer_callbacks_outcome_age_seconds_count{source="reconciliation"}',
+    ]),
+  );
+  expect(names.filter((text) => text.startsWith('transfer_callbacks_deliveries_total'))).toHaveLength(
+    3 * outcomeCount - 3,
+  );
+  expect(names.filter((text) => /timestamp|open_transfers/.test(text))).toEqual([]);
+  expect(series.size).toBeLessThan(3 * outcomeCount - 3 + (2 * outcomeCount - 3) * 16 + 2 * 13 + 12);
 });
 
 describe('a delivery', () => {
@@ -53,16 +58,16 @@ describe('a delivery', () => {
     await receiver.receive(transferSucceeded({ ...callback.data, amount: 1 }), { source: 'reconciliation' });
     await receiver.receive(transferFailed(), http);
     await receiver.receive({}, http);
-    expect(positive(await series(), 'transfer_callbacks_deliveries_total').sort()).toEqual([
+    const now = await series();
+    expect(counted(now)).toEqual([
       deliveries('conflict', 'reconciliation'),
       deliveries('duplicate', 'http'),
       deliveries('handler_failed', 'http'),
       deliveries('invalid', 'http'),
       deliveries('processed', 'http'),
     ]);
-    expect(
-      (await series()).get('transfer_callbacks_delivery_duration_seconds_count{outcome="duplicate",event="transfer"}'),
-    ).toBe(1);
+    const duration = 'transfer_callbacks_delivery_duration_seconds_count{outcome="duplicate",event="transfer"}';
+    expect(now.get(duration)).toBe(1);
   });
 
   test('leaves the time at which it ended', async () => {
@@ -88,7 +93,7 @@ describe('a delivery', () => {
     await receiver.receive(transferSucceeded(), http);
     handling.resolve();
     await ended.promise;
-    expect(positive(await series(), 'transfer_callbacks_deliveries_total')).toEqual([deliveries('timed_out', 'http')]);
+    expect(counted(await series())).toEqual([deliveries('timed_out', 'http')]);
   });
 
   test('that overlaps is counted, and one that could not be recorded', async () => {
@@ -118,17 +123,13 @@ describe('a delivery', () => {
 
   test('is counted by its kind: of a transfer, of another event, or refused before that was known', async () => {
     const { series } = registerMetrics();
-    const receiver = receiverOf({
-      ...recordingOptions().options,
-      service: otherService as never,
-      onOther: () => undefined,
-      logger: false,
-    });
+    const service = otherService as never;
+    const receiver = receiverOf({ ...recordingOptions().options, service, onOther: () => undefined });
     await receiver.receive({ type: 'charge.paid', data: { id: '7' } }, http);
     await receiver.receive(transferSucceeded(), http);
     await receiver.receive({}, http);
     const now = await series();
-    expect(positive(now, 'transfer_callbacks_deliveries_total').sort()).toEqual(
+    expect(counted(now)).toEqual(
       [deliveries('processed', 'http', 'other'), deliveries('processed', 'http'), deliveries('invalid', 'http')].sort(),
     );
     expect(now.has(deliveries('invalid', 'http', 'other'))).toBe(false);
@@ -148,9 +149,7 @@ describe('a delivery', () => {
     for (const event of ['customer', 'waiting', 'paid']) await receiver.receive({ event, id: 7 }, http);
     const now = await series();
     expect(now.get(deliveries('ignored', 'http'))).toBe(2);
-    expect(positive(now, 'transfer_callbacks_deliveries_total').sort()).toEqual(
-      [deliveries('ignored', 'http'), deliveries('processed', 'http')].sort(),
-    );
+    expect(counted(now)).toEqual([deliveries('ignored', 'http'), deliveries('processed', 'http')].sort());
     expect(now.has(deliveries('ignored', 'http', 'transfer'))).toBe(false);
   });
 
@@ -216,4 +215,119 @@ describe('the age of an outcome', () => {
     expect(now.get(age('count{source="http"}'))).toBe(0);
     expect(now.get(deliveries('processed', 'http'))).toBe(2);
   });
+});
+
+const lastEnd = 'transfer_callbacks_reconciliation_last_end_timestamp_seconds';
+const oldestOpen = 'transfer_callbacks_oldest_open_transfer_timestamp_seconds';
+
+describe('a reconciliation run', () => {
+  const createdAt = new Date('2026-01-15T10:30:00.000Z');
+
+  test('adds its transfers by result, and shows what is still open', async () => {
+    const { series } = registerMetrics();
+    publishRun({ processed: 3, duplicate: 5, pending: 2, unknown: 1, failed: 1 }, createdAt);
+    publishRun({ processed: 1, pending: 2, unknown: 1 }, createdAt);
+    const now = await series();
+    expect(now.get('transfer_callbacks_reconciled_total{result="processed"}')).toBe(4);
+    expect(now.get('transfer_callbacks_reconciled_total{result="failed"}')).toBe(1);
+    expect(now.get('transfer_callbacks_open_transfers')).toBe(3);
+    expect(now.get(oldestOpen)).toBe(createdAt.getTime() / 1_000);
+    expect(Math.abs(Date.now() / 1_000 - (now.get(lastEnd) ?? 0))).toBeLessThan(60);
+  });
+
+  test('that leaves nothing open removes the time of the oldest', async () => {
+    const { series } = registerMetrics();
+    publishRun({ pending: 1 }, createdAt);
+    publishRun({ processed: 1 });
+    const now = await series();
+    expect([now.get('transfer_callbacks_open_transfers'), now.has(oldestOpen)]).toEqual([0, false]);
+  });
+
+  test.each(['limit', 'aborted'])(
+    'that was stopped as `%s` has ended, but does not know what is open',
+    async (stopped) => {
+      const { series } = registerMetrics();
+      publishRun({ pending: 1, stopped }, createdAt);
+      const now = await series();
+      const names = [lastEnd, 'transfer_callbacks_open_transfers', oldestOpen];
+      expect(names.map((name) => now.has(name))).toEqual([true, false, false]);
+    },
+  );
+
+  test('that was stopped by a failure counts as no run', async () => {
+    const { series } = registerMetrics();
+    publishRun({ failed: 10, stopped: 'refused' }, createdAt);
+    const now = await series();
+    expect(now.get('transfer_callbacks_reconciled_total{result="failed"}')).toBe(10);
+    expect(now.has(lastEnd)).toBe(false);
+  });
+});
+
+test('of the workers of a cluster, the most open transfers and the oldest of them count', async () => {
+  const snapshots: object[] = [];
+  for (const [pending, createdAtMs] of [[3, 9_000] as const, [2, 5_000] as const]) {
+    const { registry, stop } = registerMetrics();
+    publishRun({ pending }, new Date(createdAtMs));
+    snapshots.push(await registry.getMetricsAsJSON());
+    stop();
+  }
+  const series = await readSeries(AggregatorRegistry.aggregate(snapshots));
+  expect(series.get(oldestOpen)).toBe(5);
+  expect(series.get('transfer_callbacks_open_transfers')).toBe(3);
+});
+
+describe('the registration', () => {
+  test('ends with `stop`: nothing is subscribed, and nothing is left in the registry', async () => {
+    const { registry, stop } = registerMetrics();
+    expect(hasSubscribers('transfer-callbacks:outcome')).toBe(true);
+    stop();
+    expect(hasSubscribers('transfer-callbacks:outcome')).toBe(false);
+    expect(hasSubscribers('transfer-callbacks:reconciled')).toBe(false);
+    expect((await registry.metrics()).trim()).toBe('');
+    const again = prometheusMetrics({ Counter, Gauge, Histogram, registers: [registry] });
+    stop();
+    expect(registry.getMetricsAsArray()).toHaveLength(11);
+    again();
+  });
+
+  test('is refused by the client where the names are taken', () => {
+    const { registry } = registerMetrics();
+    expect(() => prometheusMetrics({ Counter, Gauge, Histogram, registers: [registry] })).toThrow(
+      'A metric with the name transfer_callbacks_deliveries_total has already been registered.',
+    );
+  });
+
+  test('goes to every registry given, and not to the global one', () => {
+    const registers = [new Registry(), new Registry()];
+    const stop = prometheusMetrics({ Counter, Gauge, Histogram, registers });
+    for (const registry of registers) expect(registry.getMetricsAsArray()).toHaveLength(11);
+    expect(register.getMetricsAsArray()).toEqual([]);
+    stop();
+    for (const registry of registers) expect(registry.getMetricsAsArray()).toEqual([]);
+  });
+
+  test.each([
+    [undefined, 'Expected `client` to be an object, got undefined.'],
+    [{ Counter, Gauge, Histogram }, 'Expected `registers` to be an array of registries, got undefined.'],
+    [{ Counter, Gauge, Histogram, registers: [] }, 'Expected `registers` to be an array of registries, got an array.'],
+    [{ Counter, Gauge, registers: [register] }, 'Expected `Histogram` to be a class of prom-client, got undefined.'],
+  ])('is refused without what it needs', (client, message) => {
+    const fault = expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }) as Error;
+    expect(() => prometheusMetrics(client as never)).toThrow(fault);
+  });
+});
+
+test('another copy of the package feeds the same metrics', async () => {
+  const { series } = registerMetrics();
+  vi.resetModules();
+  const copy = await import('transfer-callbacks');
+  const receiver = copy.transferCallbackReceiver({
+    store: copy.memoryStore(),
+    onSuccess: () => undefined,
+    onFailed: () => undefined,
+    logger: false,
+  });
+  await receiver.receive(transferSucceeded(), http);
+  await receiverOf().receive(transferSucceeded(), http);
+  expect((await series()).get(deliveries('processed', 'http'))).toBe(2);
 });
