@@ -1,8 +1,9 @@
-// What a handler is given. Nothing here runs: `types.test.ts` compiles it, against the types of Express 5 and 4.
+// What a handler is given, and what comes of a delivery. Nothing here runs: `types.test.ts` compiles it, against the types of Express 5 and 4.
 import { expectTypeOf } from 'vitest';
 import { z } from 'zod';
 import {
   memoryStore,
+  TransferCallbackError,
   transferCallbackListener,
   transferCallbackReceiver,
   transferCallbackRouter,
@@ -15,6 +16,10 @@ import {
   type TransferSucceeded,
 } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
+import type { Issue } from '../../src/lib/standard-schema.js';
+import type { TransferCallbackFacts } from '../../src/core/facts.js';
+import type { OutcomeName } from '../../src/core/outcomes.js';
+import type { TransferCallbackErrorCode } from '../../src/lib/errors.js';
 
 const store = memoryStore();
 const nothing = (): undefined => undefined;
@@ -102,28 +107,15 @@ transferCallbackReceiver({
 });
 
 // A schema of one's own gives its type to the handlers, to `confirm` and to the verifiers.
+const facts = z.object({ id: z.string(), externalId: z.string(), amount: z.string(), currency: z.string() });
 const amountsAsText = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('transfer.success'),
-    data: z.object({
-      id: z.string(),
-      externalId: z.string(),
-      status: z.literal('SUCCESS'),
-      amount: z.string(),
-      currency: z.string(),
-      feeAmount: z.string(),
-    }),
+    data: facts.extend({ status: z.literal('SUCCESS'), feeAmount: z.string() }),
   }),
   z.object({
     event: z.literal('transfer.failed'),
-    data: z.object({
-      id: z.string(),
-      externalId: z.string(),
-      status: z.literal('FAILED'),
-      amount: z.string(),
-      currency: z.string(),
-      failureCode: z.number(),
-    }),
+    data: facts.extend({ status: z.literal('FAILED'), failureCode: z.number() }),
   }),
 ]);
 transferCallbackRouter({
@@ -196,3 +188,67 @@ transferCallbackReceiver({
   onFailed: nothing,
   onOutcome: (outcome: TransferCallbackOutcome) => outcome.id,
 });
+
+// `receive` resolves with an outcome and `onOutcome` gets it, narrowed by its name.
+declare const documented: TransferCallbackReceiver;
+const outcome = await documented.receive({}, { source: 'replay' });
+expectTypeOf(outcome).toEqualTypeOf<TransferCallbackOutcome>();
+expectTypeOf(outcome.durationMs).toEqualTypeOf<number>();
+expectTypeOf(outcome.source).toEqualTypeOf<string>();
+expectTypeOf(outcome.delivery).toEqualTypeOf<string>();
+expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
+expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | 'REVERSED' | undefined>();
+
+if (outcome.outcome === 'processed') {
+  expectTypeOf(outcome.overlapped).toEqualTypeOf<boolean>();
+  expectTypeOf(outcome.id).toEqualTypeOf<string>();
+  if (outcome.event === 'other') {
+    expectTypeOf(outcome.type).toEqualTypeOf<string>();
+    expectTypeOf(outcome.externalId).toEqualTypeOf<string | undefined>();
+  } else {
+    expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed' | 'transfer.reversed'>();
+    expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | 'REVERSED'>();
+    expectTypeOf(outcome.externalId).toEqualTypeOf<string>();
+  }
+  expectTypeOf(outcome.timestamp).toEqualTypeOf<string | undefined>();
+  expectTypeOf(outcome.waitedMs).toEqualTypeOf<number>();
+}
+if (outcome.outcome === 'conflict') {
+  expectTypeOf(outcome.recorded).toEqualTypeOf<TransferCallbackFacts | undefined>();
+  expectTypeOf(outcome.received).toEqualTypeOf<TransferCallbackFacts | undefined>();
+  expectTypeOf(outcome.id).toEqualTypeOf<string>();
+}
+if (outcome.outcome === 'invalid') {
+  expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[]>();
+  expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
+  expectTypeOf(outcome.verified).toEqualTypeOf<boolean>();
+  expectTypeOf(outcome).not.toHaveProperty('overlapped');
+}
+if (outcome.outcome === 'unauthorized') {
+  expectTypeOf(outcome.id).toEqualTypeOf<undefined>();
+  expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[] | undefined>();
+  expectTypeOf(outcome).not.toHaveProperty('overlapped');
+}
+if (outcome.outcome === 'retry_later') {
+  expectTypeOf(outcome.retryAfterMs).toEqualTypeOf<number>();
+  expectTypeOf(outcome.error).toEqualTypeOf<unknown>();
+}
+if (outcome.outcome === 'handler_failed') expectTypeOf(outcome.error).toEqualTypeOf<unknown>();
+if (outcome.outcome === 'duplicate') expectTypeOf(outcome).not.toHaveProperty('error');
+// Only some outcomes have an error: ask for the outcome first.
+expectTypeOf(outcome).not.toHaveProperty('error');
+// @ts-expect-error -- not the name of an outcome.
+export const unknownName: OutcomeName = 'acknowledged';
+
+expectTypeOf(await documented.close({ timeoutMs: 1_000 })).toEqualTypeOf<{
+  unfinished: number;
+  ids: readonly string[];
+}>();
+// @ts-expect-error -- the options as they apply cannot be changed.
+documented.options.leaseMs = 1;
+
+// Errors are distinguished by a code, which is one of those that exist.
+const { code } = new TransferCallbackError('STORE_TIMEOUT', 'The store did not response.');
+expectTypeOf(code).toEqualTypeOf<TransferCallbackErrorCode>();
+// @ts-expect-error -- not a code.
+new TransferCallbackError('STORE_SLOW', 'The store did not response.');
