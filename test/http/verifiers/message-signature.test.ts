@@ -7,11 +7,11 @@ import { roads } from '../../support/servers/http-servers.js';
 import { post } from '../../support/helpers/post.js';
 import { startGuarded } from '../support.js';
 import { keyPairs, toPem } from './keys.js';
-import { rfc } from './rfc-9421.js';
 import {
   digestOf,
   nowMs,
   publicUrl,
+  rfc,
   signMessage,
   usualComponents,
   type SentHeaders,
@@ -76,15 +76,10 @@ const refused: [string, Signing | ((signed: SentHeaders) => SentHeaders)][] = [
   ['another header', (signed) => ({ ...signed, 'Signature-Date': '2026-09-21T14:13:20.000002Z' })],
   ['a header that is missing', (signed) => ({ ...signed, 'Signature-Date': undefined })],
   ['a header that is there twice', (signed) => ({ ...signed, 'Signature-Date': ['a', 'b'] })],
-  ...required.split(' ').map((left): (typeof refused)[number] => [
-    `${left} left out`,
-    {
-      components: usualComponents
-        .split(' ')
-        .filter((each) => each !== left)
-        .join(' '),
-    },
-  ]),
+  ...required.split(' ').map((left): (typeof refused)[number] => {
+    const components = usualComponents.split(' ').filter((each) => each !== left);
+    return [`${left} left out`, { components: components.join(' ') }];
+  }),
   ['only a part of the URL in what contains others', { components: '"@method" "@request-target" "content-digest"' }],
   ['no component', { components: '' }],
   ['a component that is there twice', { components: `${usualComponents} "content-type"` }],
@@ -93,16 +88,12 @@ const refused: [string, Signing | ((signed: SentHeaders) => SentHeaders)][] = [
   ['an unknown component', { components: `${usualComponents} "@unknown"` }],
   ['a component that is a property of objects', { components: `${usualComponents} "constructor"` }],
   ['a component in upper case', { components: usualComponents.replace('content-type', 'Content-Type') }],
-  ...[';req', ';sf', ';bs', ';tr', ';key="sha-512"', ';name="a"'].flatMap((parameter): typeof refused => [
-    [
-      `a component with ${parameter}`,
-      { components: usualComponents.replace('"content-type"', `"content-type"${parameter}`) },
-    ],
-    [
-      `a digest with ${parameter}`,
-      { components: usualComponents.replace('"content-digest"', `"content-digest"${parameter}`) },
-    ],
-  ]),
+  ...['"content-type"', '"content-digest"'].flatMap((name) =>
+    [';req', ';sf', ';bs', ';tr', ';key="sha-512"', ';name="a"'].map((parameter): (typeof refused)[number] => [
+      `${name} with ${parameter}`,
+      { components: usualComponents.replace(name, name + parameter) },
+    ]),
+  ),
   ['a second blank', { components: usualComponents.replace(' ', '  ') }],
   ['created in the future', { params: `;created=${now + 301};expires=${now + 400}` }],
   ['created in the future, and never expires', { params: `;created=${now + 301}` }],
@@ -142,10 +133,9 @@ const refused: [string, Signing | ((signed: SentHeaders) => SentHeaders)][] = [
   ['a signature with a parameter', (signed) => ({ ...signed, Signature: `${String(signed.Signature)};a` })],
   ['an empty signature', (signed) => ({ ...signed, Signature: 'sig-pp=::' })],
   ['a signature with another bit', (signed) => change(signed, 'Signature', '=:M', '=:N')],
-  ...['Signature', 'Signature-Input', 'Content-Digest'].flatMap((name): typeof refused => [
-    [`no ${name}`, (signed) => ({ ...signed, [name]: undefined })],
-    [`an empty ${name}`, (signed) => ({ ...signed, [name]: '' })],
-    [`${name} twice`, (signed) => ({ ...signed, [name]: [String(signed[name]), String(signed[name])] })],
+  ...['Signature', 'Signature-Input', 'Content-Digest'].map((name): (typeof refused)[number] => [
+    `${name} twice`,
+    (signed) => ({ ...signed, [name]: [String(signed[name]), String(signed[name])] }),
   ]),
 ];
 
@@ -196,10 +186,6 @@ describe.each(roads)('on $name', (server) => {
     vi.setSystemTime(rfc.createdMs + 301_000);
     await refuses(url, { headers }, rfc.body);
   });
-});
-
-test('the helper of these tests signs what the package accepts, so that each refusal has the reason in its name', () => {
-  expect(accepts(signMessage(body))).toBe(true);
 });
 
 function accepts(headers: SentHeaders, verify = verifier(), method = 'POST'): boolean {

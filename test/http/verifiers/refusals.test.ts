@@ -12,6 +12,7 @@ const body = JSON.stringify(transferSucceeded());
 const secret = 'the-secret-of-this-test';
 const hmac = { header: 'x-sig', timestamp: 'x-time', signed: '{x-id}.{timestamp}.{body}', toleranceMs: 60_000 };
 const hourAgo = String(Math.floor(Date.now() / 1_000) - 3_600);
+const ofSecret = hmacSignature({ ...hmac, secrets: secret });
 const signWith = (secrets: string, time?: string) =>
   hmacSignature({ ...hmac, secrets }).sign(body, { headers: { 'x-id': '7', ...(time && { 'x-time': time }) } });
 const right = signWith(secret);
@@ -26,28 +27,18 @@ const without = (headers: Record<string, string>, name: string): Record<string, 
 const another = /: another signature: another secret or key, or other bytes/;
 
 test.each<[string, Verifier<unknown>, Record<string, string>, RegExp]>([
-  ['a missing header', hmacSignature({ ...hmac, secrets: secret }), without(right, 'x-sig'), /: no header x-sig$/],
-  ['a missing time', hmacSignature({ ...hmac, secrets: secret }), without(right, 'x-time'), /: no header x-time$/],
-  ['a missing part', hmacSignature({ ...hmac, secrets: secret }), without(right, 'x-id'), /: no header x-id$/],
+  ['a missing header', ofSecret, without(right, 'x-sig'), /: no header x-sig$/],
+  ['a missing time', ofSecret, without(right, 'x-time'), /: no header x-time$/],
+  ['a missing part', ofSecret, without(right, 'x-id'), /: no header x-id$/],
   [
     'another encoding',
-    hmacSignature({ ...hmac, secrets: secret }),
+    ofSecret,
     { ...right, 'x-sig': Buffer.from(right['x-sig'] ?? '', 'hex').toString('base64') },
     /: no signature in hex of the expected length in the header x-sig$/,
   ],
-  [
-    'an old one',
-    hmacSignature({ ...hmac, secrets: secret }),
-    signWith(secret, hourAgo),
-    /: a timestamp 36\d\d s old, with a tolerance of 60 s$/,
-  ],
-  [
-    'a time that is none',
-    hmacSignature({ ...hmac, secrets: secret }),
-    { ...right, 'x-time': 'noon' },
-    /: a timestamp that is no time$/,
-  ],
-  ['another secret', hmacSignature({ ...hmac, secrets: secret }), signWith('another-secret-of-it'), another],
+  ['an old one', ofSecret, signWith(secret, hourAgo), /: a timestamp 36\d\d s old, with a tolerance of 60 s$/],
+  ['a time that is none', ofSecret, { ...right, 'x-time': 'noon' }, /: a timestamp that is no time$/],
+  ['another secret', ofSecret, signWith('another-secret-of-it'), another],
   [
     'another secret of a function',
     hmacSignature({ ...hmac, secrets: () => secret }),
