@@ -5,9 +5,8 @@ import { urlToken, type TransferCallbackOptions } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers, nodeServers, type NodeServer } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/logger.js';
 import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { json, start, startRecording } from './support.js';
+import { doing, json, startRecording } from './support.js';
 
 /** A valid callback of exactly this many bytes, most of them in characters of four. */
 function callbackOf(length: number): string {
@@ -71,18 +70,8 @@ async function sendWithoutEnd(
   type = 'application/json',
 ) {
   let accepted: Socket | undefined;
-  const { url } = await start(
-    server,
-    { ...recordingOptions().options, bodyLimitBytes: limit, ...given },
-    {
-      before: [
-        (request, _response, next) => {
-          accepted = request.socket;
-          next();
-        },
-      ],
-    },
-  );
+  const before = doing((request) => (accepted = request.socket));
+  const { url } = await startRecording(server, { bodyLimitBytes: limit, ...given }, { before: [before] });
   const headers = { 'Content-Type': type, 'Transfer-Encoding': 'chunked', Connection: 'keep-alive' };
   const text = await overSocket(url, (socket) => {
     onTestFinished(() => void socket.destroy());

@@ -1,22 +1,10 @@
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { nodeServers, type NodeServer, type Middleware } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
 import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { json, manyScripts, startRecording } from './support.js';
-
-interface Body {
-  body?: unknown;
-}
-
-/** Reads the whole body, and leaves it as `parse` makes it. */
-function ownParser(parse: (bytes: Buffer) => unknown): Middleware {
-  return async (request: IncomingMessage & Body, _response, next) => {
-    request.body = parse(Buffer.concat((await request.toArray()) as Buffer[]));
-    next();
-  };
-}
+import { doing, json, leaving, manyScripts, startRecording } from './support.js';
 
 /** How an app may have treated the request before the package sees it. */
 const treatments: [string, (parsers: NodeServer['parsers']) => Middleware[]][] = [
@@ -28,39 +16,17 @@ const treatments: [string, (parsers: NodeServer['parsers']) => Middleware[]][] =
   ],
   [
     'after a parser that leaves a view of its bytes',
-    () => [ownParser(({ buffer, byteOffset, length }) => new DataView(buffer, byteOffset, length))],
+    () => [leaving(({ buffer, byteOffset, length }) => ({ body: new DataView(buffer, byteOffset, length) }))],
   ],
   [
     'after a parser that leaves an object without a prototype',
-    () => [ownParser((bytes) => Object.assign(Object.create(null) as object, JSON.parse(bytes.toString())))],
-  ],
-  [
-    'paused while its bytes arrive',
     () => [
-      (request, _response, next) => {
-        request.pause();
-        setTimeout(next, 5);
-      },
+      leaving((bytes) => ({ body: Object.assign(Object.create(null) as object, JSON.parse(String(bytes))) as object })),
     ],
   ],
-  [
-    'with its bytes turned into Base64 text',
-    () => [
-      (request, _response, next) => {
-        request.setEncoding('base64');
-        next();
-      },
-    ],
-  ],
-  [
-    'with request.body null',
-    () => [
-      (request: IncomingMessage & Body, _response, next) => {
-        request.body = null;
-        next();
-      },
-    ],
-  ],
+  ['paused while its bytes arrive', () => [doing((request) => pause(5, request.pause()))]],
+  ['with its bytes turned into Base64 text', () => [doing((request) => request.setEncoding('base64'))]],
+  ['with request.body null', () => [doing((request) => (request.body = null))]],
 ];
 
 describe.each(nodeServers)('on $name', (server) => {
@@ -97,18 +63,8 @@ describe.each(nodeServers)('on $name', (server) => {
   });
 
   test('an empty body that other middleware has drained is a fault of the app, and is not waited for', async () => {
-    const { url } = await startRecording(
-      server,
-      {},
-      {
-        before: [
-          async (request, _response, next) => {
-            await once(request.resume(), 'end');
-            setTimeout(next, 5);
-          },
-        ],
-      },
-    );
+    const drain = doing((request) => once(request.resume(), 'end').then(() => pause(5)));
+    const { url } = await startRecording(server, {}, { before: [drain] });
     expect((await post(url, '')).status).toBe(500);
   });
 });

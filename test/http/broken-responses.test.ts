@@ -1,11 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
+import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, type Middleware } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
 import { head, overSocket } from '../support/helpers/sockets.js';
 import { recordingOptions } from '../support/helpers/logger.js';
 import { later } from '../core/support.js';
-import { start, startRecording } from './support.js';
+import { doing, start, startRecording } from './support.js';
 
 const cannotRespond = { level: 'error', message: 'A callback could not be responded to.' };
 
@@ -20,30 +21,19 @@ describe.each(nodeServers)('on $name', (server) => {
       const { options, handled, logged } = recordingOptions();
       const running = later();
       const begun = later();
-      const { url, passedOn } = await start(
-        server,
-        {
-          ...options,
-          async onSuccess(callback) {
-            begun.resolve();
-            await running.promise;
-            options.onSuccess(callback);
-          },
-        },
-        {
-          before: [
-            (request, response, next) => {
-              if (request.headers['x-slow'] !== undefined) {
-                void begun.promise.then(() => {
-                  endEarly(response);
-                  running.resolve();
-                });
-              }
-              next();
-            },
-          ],
-        },
-      );
+      const onSuccess = async (callback: TransferCallback): Promise<void> => {
+        begun.resolve();
+        await running.promise;
+        options.onSuccess(callback);
+      };
+      const before = doing((request, response) => {
+        if (request.headers['x-slow'] === undefined) return;
+        void begun.promise.then(() => {
+          endEarly(response);
+          running.resolve();
+        });
+      });
+      const { url, passedOn } = await start(server, { ...options, onSuccess }, { before: [before] });
       const callback = transferSucceeded();
       const bytes = JSON.stringify(callback);
       await overSocket(url, (socket) => {
@@ -60,27 +50,13 @@ describe.each(nodeServers)('on $name', (server) => {
   );
 
   test('a response that was sent before the package saw the request is logged once', async () => {
-    const { url, passedOn, logged } = await startRecording(
-      server,
-      {},
-      {
-        before: [
-          (_request, response, next) => {
-            response.writeHead(418).end('teapot');
-            next();
-          },
-        ],
-      },
-    );
+    const before = doing((_request, response) => response.writeHead(418).end('teapot'));
+    const { url, passedOn, logged } = await startRecording(server, {}, { before: [before] });
     const response = await post(url, transferSucceeded());
     expect([response.status, response.body]).toEqual([418, 'teapot']);
     await vi.waitFor(() => {
-      expect(logged).toMatchObject([
-        {
-          ...cannotRespond,
-          details: { delivery: expect.any(String) as string, err: { code: 'ERR_HTTP_HEADERS_SENT' } },
-        },
-      ]);
+      const details = { delivery: expect.any(String) as string, err: { code: 'ERR_HTTP_HEADERS_SENT' } };
+      expect(logged).toMatchObject([{ ...cannotRespond, details }]);
     });
     expect(passedOn).toEqual([]);
   });
@@ -88,22 +64,13 @@ describe.each(nodeServers)('on $name', (server) => {
   test.each(['writeHead', 'end'] as const)(
     'a response whose %s throws is cut off, never acknowledged',
     async (method) => {
-      const { url, passedOn, handled, logged } = await startRecording(
-        server,
-        {},
-        {
-          before: [
-            (request, response, next) => {
-              if (request.headers['x-patched'] !== undefined) {
-                response[method] = () => {
-                  throw Object.assign(new Error('patched badly'), { status: 200 });
-                };
-              }
-              next();
-            },
-          ],
-        },
-      );
+      const before = doing((request, response) => {
+        if (request.headers['x-patched'] === undefined) return;
+        response[method] = () => {
+          throw Object.assign(new Error('patched badly'), { status: 200 });
+        };
+      });
+      const { url, passedOn, handled, logged } = await startRecording(server, {}, { before: [before] });
       const callback = transferSucceeded();
       await expect(post(url, callback, { headers: { 'X-Patched': 'yes' } })).rejects.toMatchObject({
         code: 'ECONNRESET',

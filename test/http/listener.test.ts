@@ -3,11 +3,10 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { nodeServers, plainServer } from '../support/servers/http-servers.js';
+import { nodeServers, plainServer, type Middleware } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
-import { recordingOptions } from '../support/helpers/logger.js';
 import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { start, startRecording } from './support.js';
+import { doing, startRecording } from './support.js';
 
 describe.each(nodeServers)('on $name', (server) => {
   test('a kept connection serves one delivery after another, also after refused ones', async () => {
@@ -36,16 +35,9 @@ describe.each(nodeServers)('on $name', (server) => {
   });
 
   test('a response to HEAD does not wait for the body that the request announces', async () => {
-    const { options } = recordingOptions();
     let response: ServerResponse | undefined;
-    const { url } = await start(server, options, {
-      before: [
-        (_request, given, next) => {
-          response = given;
-          next();
-        },
-      ],
-    });
+    const before = doing((_request, given) => (response = given));
+    const { url } = await startRecording(server, {}, { before: [before] });
     let hadEnded: boolean | undefined;
     const text = await overSocket(url, async (socket) => {
       socket.write(head(url, { 'Content-Length': 2 }, 'HEAD'));
@@ -61,51 +53,24 @@ describe.each(nodeServers)('on $name', (server) => {
     ['alone', []],
     ['before express.json()', [server.parsers.json()]],
   ])('the handler, confirm and verifier see the AsyncLocalStorage of a middleware %s', async (_how, parsers) => {
-    const { options } = recordingOptions();
     const storage = new AsyncLocalStorage<string>();
-    const seen: Record<string, string | undefined> = {};
-    const { url } = await start(
-      server,
-      {
-        ...options,
-        verify() {
-          seen.verify = storage.getStore();
-          return true;
-        },
-        confirm() {
-          seen.confirm = storage.getStore();
-          return true;
-        },
-        onSuccess() {
-          seen.onSuccess = storage.getStore();
-        },
-        onOutcome() {
-          seen.onOutcome = storage.getStore();
-        },
-      },
-      {
-        before: [
-          (request, _response, next) => {
-            storage.run(String(request.headers['x-request-id']), next);
-          },
-          // Parsers of Express keep it for themselves where they must: those of today do not lose it.
-          ...parsers,
-        ],
-      },
+    const seen: unknown[] = [];
+    const see = (name: string) => () => seen.push([name, storage.getStore()]) > 0;
+    const options = Object.fromEntries(
+      ['verify', 'confirm', 'onSuccess', 'onOutcome'].map((name) => [name, see(name)]),
     );
+    const before: Middleware = (request, _response, next) => {
+      storage.run(String(request.headers['x-request-id']), next);
+    };
+    // Parsers of Express keep it for themselves where they must: those of today do not lose it.
+    const { url } = await startRecording(server, options, { before: [before, ...parsers] });
     await post(url, transferSucceeded(), { headers: { 'X-Request-Id': 'request-7' } });
-    expect(seen).toEqual({
-      verify: 'request-7',
-      confirm: 'request-7',
-      onSuccess: 'request-7',
-      onOutcome: 'request-7',
-    });
+    expect(seen).toEqual(Object.keys(options).map((name) => [name, 'request-7']));
   });
 });
 
 test('a plain server responds at every address', async () => {
-  const { options, handled } = recordingOptions();
-  const { url } = await start(plainServer, options);
+  const { url, handled } = await startRecording(plainServer);
   expect((await post(`${url}/a/b/c`, transferSucceeded())).status).toBe(200);
   expect((await post(new URL('/', url).href, {})).body).toBe(
     errorBody(400, 'This is not the expected callback. See event.'),

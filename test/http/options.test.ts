@@ -1,6 +1,9 @@
-// What the router, the listener and the handler make of their options, which they all resolve by one function.
+// What the router, the listener and the handler make of their options, which they all resolve by one function, and what
+// `closeOnSignal` refuses. What that does is tried in processes of their own, in test/faults.
+import { createServer } from 'node:http';
 import { afterEach, expect, test, vi } from 'vitest';
 import {
+  closeOnSignal,
   memoryStore,
   transferCallbackHandler,
   transferCallbackListener,
@@ -20,6 +23,7 @@ import { startRecording } from './support.js';
 
 const { options } = recordingOptions();
 const receiver = transferCallbackReceiver(options);
+const server = createServer();
 
 const aVerifier = 'a verifier, or a list of at least one';
 const writeVerify = 'Write `verify: urlToken(process.env.CALLBACK_SECRET)`.';
@@ -78,6 +82,23 @@ test.each(wrong)('the option error for %s names what was expected and what was g
       }),
     );
   }
+});
+
+test.each([
+  ['no server', () => closeOnSignal({} as never, receiver), '`server`', 'closeOnSignal(app.listen(3000), receiver)'],
+  [
+    'no receiver',
+    () => closeOnSignal(server, server as never),
+    '`receiver`',
+    'closeOnSignal(app.listen(3000), receiver)',
+  ],
+  ['a bare number', () => closeOnSignal(server, receiver, 25_000 as never), '`options`', '{ timeoutMs: 25_000 }'],
+  ['no time', () => closeOnSignal(server, receiver, { timeoutMs: -1 }), '`timeoutMs`', 'got -1'],
+])('closeOnSignal with %s throws when it is called, and listens to no signal', (_what, call, name, advice) => {
+  const listeners = process.listenerCount('SIGTERM');
+  expect(call).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(name) }));
+  expect(call).toThrow(advice);
+  expect(process.listenerCount('SIGTERM')).toBe(listeners);
 });
 
 const open = {

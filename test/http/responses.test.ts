@@ -1,15 +1,17 @@
+import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import {
   RetryLater,
   transferCallbackReceiver,
   type CallbackStore,
-  type ReceiverOptions,
   type TransferCallback,
   type TransferCallbackOptions,
+  type TransferCallbackOutcome,
 } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
+import { toResponse } from '../../src/http/responses.js';
 import { httpServers, nodeServers, webServer, type HttpServer } from '../support/servers/http-servers.js';
 import { errorBody, type PostResponse } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/logger.js';
@@ -30,18 +32,14 @@ interface Row {
 }
 
 /** Makes a request to a receiver with one option. */
-function byOption(given: Partial<ReceiverOptions>): Row['request'] {
+function byOption(given: Partial<TransferCallbackOptions>): Row['request'] {
   return async (server) => deliver((await startRecording(server, { ...given })).url);
 }
 
 const brokenStore: CallbackStore = { claim: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) };
 
 const rows: Row[] = [
-  {
-    outcome: 'processed',
-    status: 200,
-    request: byOption({}),
-  },
+  { outcome: 'processed', status: 200, request: byOption({}) },
   {
     outcome: 'duplicate',
     status: 200,
@@ -60,9 +58,7 @@ const rows: Row[] = [
         read: ({ event }: TransferCallback) => ({ ignored: event }),
         states: { paid: 'SUCCESS', bounced: 'FAILED' },
       });
-      const options = { ...recordingOptions().options, service } as object;
-      const { url } = await start(server, options as TransferCallbackOptions);
-      return deliver(url);
+      return deliver((await startRecording(server, { service })).url);
     },
   },
   {
@@ -100,17 +96,14 @@ const rows: Row[] = [
     message: 'This is not the expected callback. See data.amount.',
     async request(server) {
       const { event, data } = transferSucceeded();
-      return deliver((await startRecording(server)).url, {
-        event,
-        data: { ...data, amount: '15000' },
-      });
+      return deliver((await startRecording(server)).url, { event, data: { ...data, amount: '15000' } });
     },
   },
   {
     outcome: 'unauthorized',
     status: 401,
     message: 'The sender is not verified.',
-    request: async (server) => deliver((await startRecording(server, { verify: () => false })).url),
+    request: byOption({ verify: () => false }),
   },
   {
     outcome: 'unconfirmed',
@@ -125,20 +118,14 @@ const rows: Row[] = [
     headers: { ...keptOpen, 'retry-after': '90' },
     message: 'The callback cannot be handled now.',
     request: byOption({
-      onSuccess() {
-        throw new RetryLater('the ledger is locked', { retryAfterMs: 90_000 });
-      },
+      onSuccess: () => Promise.reject(new RetryLater('the ledger is locked', { retryAfterMs: 90_000 })),
     }),
   },
   {
     outcome: 'handler_failed',
     status: 500,
     message: 'The callback could not be handled.',
-    request: byOption({
-      onSuccess() {
-        throw new Error('the ledger is gone');
-      },
-    }),
+    request: byOption({ onSuccess: () => Promise.reject(new Error('the ledger is gone')) }),
   },
   {
     outcome: 'timed_out',
@@ -147,12 +134,7 @@ const rows: Row[] = [
     message: 'The callback was not handled in time.',
     request: byOption({
       handlerTimeoutMs: 10,
-      onSuccess: (_callback, { signal }) =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => {
-            reject(new Error('given up'));
-          });
-        }),
+      onSuccess: (_callback, { signal }) => once(signal, 'abort'),
     }),
   },
   {
@@ -180,6 +162,21 @@ test('every outcome has a row here', () => {
   expect(rows.map(({ outcome }) => outcome)).toEqual(Object.keys(outcomes));
 });
 
+test('of all outcomes and faults only processed, duplicate and the declared ignored make a 2xx', () => {
+  // `ignored` is the exception: the definition of a service declares that no handler is needed.
+  const acknowledged = ['processed', 'duplicate', 'ignored'];
+  const details = { source: 'http', durationMs: 1, issues: [], retryAfterMs: 200, status: 200, statusCode: 200 };
+  for (const [outcome, row] of Object.entries(outcomes)) {
+    expect([outcome, row.status < 300]).toEqual([outcome, acknowledged.includes(outcome)]);
+    for (const error of [undefined, new Error('no'), { status: 200 }]) {
+      for (const fault of [undefined, { status: 413, message: 'too long' } as const]) {
+        const { status } = toResponse({ ...details, outcome, error } as unknown as TransferCallbackOutcome, fault);
+        expect([outcome, status < 300]).toEqual([outcome, acknowledged.includes(outcome)]);
+      }
+    }
+  }
+});
+
 describe.each(httpServers)('on $name', (server) => {
   test.each(rows)(
     'the response to $outcome is $status',
@@ -196,9 +193,50 @@ describe.each(httpServers)('on $name', (server) => {
   );
 });
 
+/** Everything that others have sent over the wire from an error. Nothing of it may show. */
+const tale = 'tale of postgres://admin:hunter2@db';
+const passing = { status: 200, statusCode: 200, expose: true, body: tale, toJSON: () => tale };
+const thrown: [string, unknown][] = [
+  ['an error', Object.assign(new Error(tale, { cause: new Error(tale) }), passing)],
+  ['an error of the package', Object.assign(new AggregateError([], tale), { code: 'CLOSING', outcome: 'processed' })],
+  ['an object that looks handled', { status: 200, outcome: 'processed' }],
+  ['the text route', 'route'],
+  ['undefined', undefined],
+  ['a symbol', Symbol(tale)],
+  ['an object without a prototype', Object.create(null) as unknown],
+];
+type Fail = () => Promise<never>;
+const places: [OutcomeName, (fail: Fail) => object][] = [
+  ['handler_failed', (fail) => ({ onSuccess: fail })],
+  ['unconfirmed', (fail) => ({ confirm: fail })],
+  ['unauthorized', (fail) => ({ verify: fail })],
+  ['store_unavailable', (fail) => ({ store: { claim: fail } })],
+];
+
 // What a response has beside its outcome: the first wrong place, when to come again, and the end of its connection.
 
 describe.each(httpServers)('on $name', (server) => {
+  test.each(places)(
+    'nothing that is thrown before `%s`, or rejected with, reaches the wire',
+    async (outcome, given) => {
+      let fail: Fail = () => expect.fail('not yet');
+      const { url, passedOn } = await startRecording(server, { ...given(() => fail()) });
+      const { status, message } = outcomes[outcome] as { status: number; message: string };
+      for (const [what, reason] of thrown) {
+        const throwing = (): never => {
+          throw reason;
+        };
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may throw anything.
+        for (fail of [throwing, () => Promise.reject(reason)]) {
+          const response = await deliver(url);
+          expect([what, response.status, response.body]).toEqual([what, status, errorBody(status, message)]);
+          expect(JSON.stringify(response.headers)).not.toContain('tale');
+        }
+      }
+      expect(passedOn).toEqual([]);
+    },
+  );
+
   test('the response to a body that is no object names no place', async () => {
     const { url } = await startRecording(server);
     const response = await deliver(url, '"callback"');
@@ -211,10 +249,8 @@ describe.each(httpServers)('on $name', (server) => {
       [1_000, '1'],
       [1_001, '2'],
     ] as const) {
-      const { url } = await start(server, {
-        ...recordingOptions().options,
-        onSuccess: () => Promise.reject(new RetryLater('later', { retryAfterMs })),
-      });
+      const onSuccess = () => Promise.reject(new RetryLater('later', { retryAfterMs }));
+      const { url } = await startRecording(server, { onSuccess });
       expect((await deliver(url)).headers['retry-after']).toBe(seconds);
     }
   });

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
 import {
   basicAuth,
@@ -15,7 +16,7 @@ import {
   type Verifier,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import type { Started } from '../support/servers/http-servers.js';
+import type { Middleware, Started } from '../support/servers/http-servers.js';
 import { errorBody, post, type PostResponse, type Sent } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/logger.js';
 import { keyPairs, toPem } from './verifiers/keys.js';
@@ -40,6 +41,22 @@ export async function startRecording<Args extends unknown[]>(
   const given = { ...options, ...changes } as TransferCallbackOptions;
   return { ...(await start(server, given, ...args)), handled, logged };
 }
+
+/** What an app's middleware sees and may leave. */
+type Seen = IncomingMessage & { body?: unknown; rawBody?: unknown };
+
+/** A middleware that does this, and then passes the request on. */
+export const doing =
+  (act: (request: Seen, response: ServerResponse) => unknown): Middleware =>
+  (request, response, next) => {
+    const done = act(request, response);
+    if (!(done instanceof Promise)) next();
+    else void done.finally(next);
+  };
+
+/** A middleware that reads the whole body, and leaves what `make` returns on the request. */
+export const leaving = (make: (bytes: Buffer) => object): Middleware =>
+  doing(async (request) => Object.assign(request, make(Buffer.concat((await request.toArray()) as Buffer[]))));
 
 /** The key of a foreign service. */
 const publicKey = toPem(keyPairs.ed25519[0]);
