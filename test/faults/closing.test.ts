@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:http2';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { post } from '../support/helpers/post.js';
@@ -22,8 +23,6 @@ async function ask(url: string): Promise<IncomingMessage> {
   const [response] = (await once(get(url, { agent }), 'response')) as [IncomingMessage];
   return response;
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('a request of the app gets the rest of timeoutMs, and does not hold a process that is done', async () => {
   const app = await startMerchant({ handlersWait: true, closeTimeoutMs: longMs });

@@ -1,13 +1,14 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { post } from '../support/helpers/post.js';
-import { endMerchants, startMerchant } from '../support/programs/merchant.js';
+import { endMerchants, startMerchant, type MerchantOptions } from '../support/programs/merchant.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
 
 const own = startRedisForFile();
 afterAll(endMerchants);
 
 const quick = { leaseMs: 6_100, storeTimeoutMs: 2_000, handlerTimeoutMs: 60_000, inFlightWaitMs: 0 };
+const start = (options: MerchantOptions = {}) => startMerchant({ redisUrl: own.server.url, ...options });
 const recordOf = (id: string): Promise<string | null> => own.redis.get(`transfer-callbacks:${id}`);
 
 /** Sends a callback until it is acknowledged, as the service does, but every 50 ms and for at most 40 s. */
@@ -25,10 +26,7 @@ async function sendUntilAcknowledged(url: string, callback: unknown): Promise<nu
 // Ten processes start at the same time: on a busy machine that takes most of the time.
 describe.concurrent('between processes', { timeout: 180_000 }, () => {
   test('the callback of a process that is killed in its handler is taken over when the lease lapses, and not before', async () => {
-    const [killed, second] = await Promise.all([
-      startMerchant({ redisUrl: own.server.url, handlersWait: true, ...quick }),
-      startMerchant({ redisUrl: own.server.url, ...quick }),
-    ]);
+    const [killed, second] = await Promise.all([start({ handlersWait: true, ...quick }), start(quick)]);
     const callback = transferSucceeded();
     const { id } = callback.data;
     const lost = post(killed.url, callback).catch(() => 'no response');
@@ -50,10 +48,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('fifty copies over two processes run one handler, and all are acknowledged', async () => {
-    const merchants = await Promise.all([
-      startMerchant({ redisUrl: own.server.url }),
-      startMerchant({ redisUrl: own.server.url }),
-    ]);
+    const merchants = await Promise.all([start(), start()]);
     const callback = transferFailed();
     const responses = await Promise.all(
       Array.from({ length: 50 }, (_, copy) => post((merchants[copy % 2] ?? expect.fail()).url, callback)),
@@ -65,10 +60,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('a process that was frozen beyond its lease undoes nothing of the process that took over', async () => {
-    const [frozen, second] = await Promise.all([
-      startMerchant({ redisUrl: own.server.url, handlersWait: true, ...quick }),
-      startMerchant({ redisUrl: own.server.url, ...quick }),
-    ]);
+    const [frozen, second] = await Promise.all([start({ handlersWait: true, ...quick }), start(quick)]);
     const callback = transferSucceeded();
     const { id } = callback.data;
     const late = post(frozen.url, callback);
@@ -88,7 +80,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('after SIGTERM a running handler finishes and is recorded, and the process exits with 0', async () => {
-    const merchant = await startMerchant({ redisUrl: own.server.url, handlersWait: true });
+    const merchant = await start({ handlersWait: true });
     const callback = transferSucceeded();
     const { id } = callback.data;
     const running = post(merchant.url, callback);
@@ -103,7 +95,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('a signal that comes a second after the first ends the process, although a handler runs', async () => {
-    const merchant = await startMerchant({ redisUrl: own.server.url, handlersWait: true });
+    const merchant = await start({ handlersWait: true });
     const callback = transferSucceeded();
     const running = post(merchant.url, callback).catch(() => 'no response');
     await merchant.says({ handling: callback.data.id });
@@ -118,12 +110,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('after SIGTERM a handler that ignores its signal is left to its lease, and a warning tells so', async () => {
-    const merchant = await startMerchant({
-      redisUrl: own.server.url,
-      handlersWait: true,
-      closeTimeoutMs: 100,
-      ...quick,
-    });
+    const merchant = await start({ handlersWait: true, closeTimeoutMs: 100, ...quick });
     const callback = transferSucceeded();
     const { id } = callback.data;
     const running = post(merchant.url, callback).catch(() => 'no response');
@@ -133,7 +120,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     await merchant.says({ unfinished: 1 });
     merchant.signal('SIGKILL');
     expect(await running).toBe('no response');
-    const second = await startMerchant({ redisUrl: own.server.url, ...quick });
+    const second = await start(quick);
     expect((await sendUntilAcknowledged(second.url, callback)).at(-1)).toBe(200);
   });
 });

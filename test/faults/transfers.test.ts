@@ -43,17 +43,12 @@ async function start(app: string, options: object): Promise<{ child: ChildProces
   return { child, said };
 }
 
-interface Service {
-  client: TransferService;
-  /** Waits until the service has nothing more to say, and resolves with what it has decided. */
-  readonly handled: () => Promise<SandboxTransfer[]>;
-}
-
-async function startService(options: object): Promise<Service> {
+async function startService(options: object) {
   const { child, said } = await start('sandbox-app', { ...options, apiSecret });
   return {
     client: transferService(said as TransferServiceOptions),
-    async handled() {
+    /** Waits until the service has nothing more to say, and resolves with what it has decided. */
+    handled: async (): Promise<SandboxTransfer[]> => {
       child.send('idle');
       const [response] = (await once(child, 'message')) as [SandboxTransfer[]];
       return response;
@@ -61,10 +56,12 @@ async function startService(options: object): Promise<Service> {
   };
 }
 
-async function startPayer(run: string, port: number): Promise<ChildProcess> {
-  const { child } = await start('payer-app', { redisUrl: own.server.url, run, port });
-  return child;
-}
+const startPayer = async (run: string, port: number): Promise<ChildProcess> =>
+  (await start('payer-app', { redisUrl: own.server.url, run, port })).child;
+
+/** A receiver of this process, for reconciliation, whose handlers write what those of the payer do. */
+const makeReceiver = (service: TransferService, run: string) =>
+  transferCallbackReceiver({ ...payerOptions, service, store: redisStore(own.redis), ...effectsOn(own.redis, run) });
 
 async function createAll(client: TransferService, externalIds: readonly string[], port: number): Promise<void> {
   const left = [...externalIds];
@@ -104,12 +101,7 @@ test('of 1 000 transfers of every scenario none is lost and each ends as decided
   expect(transfers).toHaveLength(1_000);
 
   const before = Object.keys(await own.redis.hgetall(`effects:${run}`)).length;
-  const receiver = transferCallbackReceiver({
-    ...payerOptions,
-    service: client,
-    store: redisStore(own.redis),
-    ...effectsOn(own.redis, run),
-  });
+  const receiver = makeReceiver(client, run);
   const report = await reconcileTransfers({ receiver, pending: open(externalIds), concurrency: 8 });
   const effects = await own.redis.hgetall(`effects:${run}`);
 
@@ -131,12 +123,7 @@ test('reconciliation that races callbacks in another process never runs a handle
   const port = await freePort();
   await startPayer(run, port);
   const externalIds = Array.from({ length: 300 }, (_, index) => `burst-${index}`);
-  const receiver = transferCallbackReceiver({
-    ...payerOptions,
-    service: client,
-    store: redisStore(own.redis),
-    ...effectsOn(own.redis, run),
-  });
+  const receiver = makeReceiver(client, run);
   const creation = { over: false };
   const reconciling = (async () => {
     do {
