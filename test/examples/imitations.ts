@@ -62,15 +62,11 @@ interface Row {
 const key = 'the-secret-of-the-service-0123456789';
 const strangersKey = 'the-secret-of-a-stranger-0123456789';
 const token = 'the-token-in-the-path-0123456789';
-const ec = [
-  generateKeyPairSync('ec', { namedCurve: 'P-256' }),
-  generateKeyPairSync('ec', { namedCurve: 'P-256' }),
-] as const;
-const rsa = [
-  generateKeyPairSync('rsa', { modulusLength: 2048 }),
-  generateKeyPairSync('rsa', { modulusLength: 2048 }),
-] as const;
-type Pair = (typeof ec)[number];
+type Pair = ReturnType<typeof makeEc>;
+const makeEc = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const makeRsa = () => generateKeyPairSync('rsa', { modulusLength: 2048 });
+/** The keys of the services, and those of a stranger. */
+const [ec, rsa] = [[makeEc(), makeEc()] as const, [makeRsa(), makeRsa()] as const];
 const toPem = ({ publicKey }: Pair): string => publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const privateKey = ([own, foreign]: readonly [Pair, Pair], isStranger: boolean) =>
   (isStranger ? foreign : own).privateKey;
@@ -139,7 +135,10 @@ const table = {
   },
   korapay: {
     ...{ id: 'payout-8841-17', strange: ['success', 'strange'] },
-    write: (payload) => `{ "data": ${JSON.stringify((payload as { data: object }).data)}, "event": ${event(payload)} }`,
+    write: (payload) => {
+      const { data, event } = payload as { data: object; event: string };
+      return `{ "data": ${JSON.stringify(data)}, "event": ${JSON.stringify(event)} }`;
+    },
     // The signature is of the member `data` alone.
     sign: (body, isStranger) =>
       hmac('x-korapay-signature', 'sha256').sign(
@@ -176,10 +175,6 @@ const table = {
   },
 } as const satisfies Record<string, Row>;
 
-function event(payload: object): string {
-  return JSON.stringify((payload as { event: string }).event);
-}
-
 function writeForm(payload: object): string {
   const fields = Object.entries(payload as Record<string, string | undefined>).filter(
     ([, value]) => value !== undefined,
@@ -194,17 +189,14 @@ export const standIn = await serve(({ url = '' }, response) => {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 });
 
+const keyNames = ['SECRET_KEY', 'WEBHOOK_SECRET', 'CLIENT_SECRET', 'TOKEN', 'KEY', 'SUBSCRIPTION_KEY'];
+
 /** Imports a definition with the stand-in and the keys of this file in its environment. */
 async function load(name: keyof typeof table): Promise<PayoutService<ServiceCallback>> {
   const prefix = name.toUpperCase();
   Object.assign(process.env, {
     [`${prefix}_URL`]: `${standIn.url}/${name}`,
-    ...Object.fromEntries(
-      ['SECRET_KEY', 'WEBHOOK_SECRET', 'CLIENT_SECRET', 'TOKEN', 'KEY', 'SUBSCRIPTION_KEY'].map((suffix) => [
-        `${prefix}_${suffix}`,
-        key,
-      ]),
-    ),
+    ...Object.fromEntries(keyNames.map((suffix) => [`${prefix}_${suffix}`, key])),
     ...{ [`${prefix}_CALLBACK_SECRET`]: token, PAWAPAY_CALLBACK_URL: merchantUrl },
     ...{ FLUTTERWAVE_SECRET_HASH: key, FLUTTERWAVE_SECRET_KEY: key, FLUTTERWAVE_TOKEN: key },
     ...{ PAWAPAY_PUBLIC_KEY: toPem(ec[0]), WISE_PUBLIC_KEY: toPem(rsa[0]) },
@@ -222,67 +214,51 @@ function replaceLeaves(value: unknown, replace: (leaf: unknown) => unknown): unk
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, replaceLeaves(each, replace)]));
 }
 
-/** A transfer at an imitated service. */
-export class Transfer {
-  readonly ids: Ids;
-  readonly #row: Row;
-  readonly #payloads: Payloads;
-  readonly #name: string;
+/** Makes a transfer at an imitated service. */
+function makeTransfer(name: string, row: Row, payloads: Payloads) {
+  const makeId = (id: string): string => `${id}-${randomBytes(8).toString('hex')}`;
+  const id = typeof row.id === 'number' ? String(randomInt(2 ** 40)) : makeId(row.id);
+  const ids: Ids = { id, externalId: row.externalId === undefined ? id : makeId(row.externalId) };
 
-  constructor(name: string, row: Row, payloads: Payloads) {
-    this.#name = name;
-    this.#row = row;
-    this.#payloads = payloads;
-    const id = typeof row.id === 'number' ? String(randomInt(2 ** 40)) : `${row.id}-${randomBytes(8).toString('hex')}`;
-    const externalId = row.externalId === undefined ? id : `${row.externalId}-${randomBytes(8).toString('hex')}`;
-    this.ids = { id, externalId };
-  }
+  const renew = (payload: object | undefined): object =>
+    replaceLeaves(payload, (leaf) => {
+      if (leaf === row.externalId) return ids.externalId;
+      return leaf === row.id ? (typeof row.id === 'number' ? Number(id) : id) : leaf;
+    }) as object;
 
-  /** Returns what the service sends, with its signature. `replace` changes the payload before. */
-  send(kind: Kind, { replace = (leaf: unknown) => leaf, isStranger = false } = {}): Sent {
-    const payload = replaceLeaves(this.#renew(this.#payloads[kind]), replace) as Record<string, string>;
-    return this.sendPayload(payload, isStranger);
-  }
-
-  sendPayload(payload: object, isStranger = false): Sent {
-    const { isForm, write = JSON.stringify, sign, methods: [method = 'post'] = [] } = this.#row;
+  function sendPayload(payload: object, isStranger = false): Sent {
+    const { isForm, write = JSON.stringify, sign, methods: [method = 'post'] = [] } = row;
     const body = isForm ? writeForm(payload) : write(payload);
+    const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
     return {
-      path:
-        sign !== undefined
-          ? `/callbacks/${this.#name}`
-          : `/callbacks/${this.#name}/${isStranger ? strangersKey : token}`,
+      path: `/callbacks/${name}${sign !== undefined ? '' : `/${isStranger ? strangersKey : token}`}`,
       method: method.toUpperCase(),
       body,
-      headers: {
-        'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
-        ...sign?.(body, isStranger),
-      },
+      headers: { 'content-type': type, ...sign?.(body, isStranger) },
     };
   }
 
-  /** From now on the service responds so to a query. */
-  become(status: Status | 'PENDING' | 'unknown'): void {
-    const { query } = this.#payloads;
-    if (query === undefined) return;
-    const body =
-      status === 'unknown'
-        ? query.unknown
-        : ((status === 'REVERSED' ? query.REVERSED : undefined) ??
-          (replaceLeaves(query.response, (leaf) => (leaf === '{status}' ? query.statuses[status] : leaf)) as object));
-    for (const path of Object.values(this.#row.paths?.(this.ids) ?? {})) {
-      if (body !== undefined) responses.set(`/${this.#name}${path}`, { status: 200, body: this.#renew(body) });
-    }
-  }
-
-  #renew(payload: object | undefined): object {
-    const { id, externalId } = this.#row;
-    return replaceLeaves(payload, (leaf) => {
-      if (leaf === externalId) return this.ids.externalId;
-      return leaf === id ? (typeof id === 'number' ? Number(this.ids.id) : this.ids.id) : leaf;
-    }) as object;
-  }
+  return {
+    ids,
+    sendPayload,
+    /** Returns what the service sends, with its signature. `replace` changes the payload before. */
+    send: (kind: Kind, { replace = (leaf: unknown) => leaf, isStranger = false } = {}): Sent =>
+      sendPayload(replaceLeaves(renew(payloads[kind]), replace) as object, isStranger),
+    /** From now on the service responds so to a query. */
+    become(status: Status | 'PENDING' | 'unknown'): void {
+      const { query } = payloads;
+      if (query === undefined) return;
+      const fill = (leaf: unknown) => (leaf === '{status}' ? query.statuses[status] : leaf);
+      const given = status === 'unknown' ? query.unknown : status === 'REVERSED' ? query.REVERSED : undefined;
+      const body = given ?? (status === 'unknown' ? undefined : (replaceLeaves(query.response, fill) as object));
+      for (const path of Object.values(row.paths?.(ids) ?? {})) {
+        if (body !== undefined) responses.set(`/${name}${path}`, { status: 200, body: renew(body) });
+      }
+    },
+  };
 }
+
+export type Transfer = ReturnType<typeof makeTransfer>;
 
 /** What a test asks about a service. */
 export interface Imitation {
@@ -308,7 +284,7 @@ export const imitations: readonly Imitation[] = await Promise.all(
       sends: (kind: Kind) => payloads[kind] !== undefined,
       reverses: payloads.reversed !== undefined,
       asked: Object.keys(row.paths?.({ id: '', externalId: '' }) ?? {}) as (keyof Ids)[],
-      transfer: () => new Transfer(name, row, payloads),
+      transfer: () => makeTransfer(name, row, payloads),
     };
   }),
 );
