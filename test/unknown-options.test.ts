@@ -132,53 +132,34 @@ const ofHost = 'The host calls it, with what it has.';
 const ofPackage = 'The package makes these errors, with the options of `Error`.';
 const noOptions = 'It has no options, and does the same with any surplus argument.';
 const isData = 'It is data.';
+const ofRouter = 'The router calls it, with the request of any host.';
+
+/** Gives one reason for several names. */
+const because = (reason: string, names: readonly string[], render = (name: string): string => name): object =>
+  Object.fromEntries(names.map((name) => [render(name), reason]));
+const signatures = ['hmacSignature', 'publicKeySignature', 'messageSignature'];
+const withoutOptions = ['urlToken', 'transferToken', 'headerToken', 'ipAllowList'];
 
 /** What must take any object, and why. */
 const takesAnything: Record<string, string> = {
   'transferCallbackRouter()': ofHost,
   'transferCallbackListener()': ofHost,
   'transferCallbackHandler()': 'Beside the request hosts pass parameters, an address or a server.',
-  ...Object.fromEntries(
-    [
-      ...['urlToken', 'transferToken', 'headerToken', 'basicAuth', 'ipAllowList'],
-      ...['hmacSignature', 'publicKeySignature', 'messageSignature'],
-    ].map((name) => [`${name}()`, 'The router calls it, with the request of any host.']),
+  ...because(ofRouter, [...withoutOptions, 'basicAuth', ...signatures], (name) => `${name}()`),
+  ...because(ofRouter, signatures, (name) => `${name}().explain`),
+  ...because(noOptions, [...withoutOptions, 'openTelemetryMetrics', 'prometheusMetrics']),
+  ...because(noOptions, ['transferToken().urlFor', 'headerToken().sign', 'basicAuth().sign', 'store.migrate']),
+  ...because(noOptions, ['transferCallbackReceiver().inspect', 'transferCallbackReceiver().check']),
+  ...because(ofReceiver, ['store.claim', 'store.read', 'store.forget', 'store.check']),
+  ...because(ofReceiver, ['defineService().readCallback', 'defineService().ask', 'transferService().readCallback']),
+  ...because(ofReceiver, ['transferService().ask', 'transferService().seemsFinal']),
+  ...because(noOptions, ['openTelemetryMetrics()', 'prometheusMetrics()']),
+  ...because(
+    noOptions,
+    ['transfers', 'setScenario', 'resend', 'contradict', 'advance', 'idle', 'close'],
+    (name) => `transferSandbox().${name}`,
   ),
-  ...Object.fromEntries(
-    ['urlToken', 'transferToken', 'headerToken', 'ipAllowList', 'openTelemetryMetrics', 'prometheusMetrics'].map(
-      (name) => [name, noOptions],
-    ),
-  ),
-  ...Object.fromEntries(
-    ['hmacSignature', 'publicKeySignature', 'messageSignature'].map((name) => [
-      `${name}().explain`,
-      'The router calls it, with the request of any host.',
-    ]),
-  ),
-  'transferToken().urlFor': noOptions,
-  'headerToken().sign': noOptions,
-  'basicAuth().sign': noOptions,
-  ...Object.fromEntries(['inspect', 'check'].map((name) => [`transferCallbackReceiver().${name}`, noOptions])),
-  ...Object.fromEntries(['claim', 'read', 'forget', 'check'].map((name) => [`store.${name}`, ofReceiver])),
-  'store.migrate': noOptions,
-  ...Object.fromEntries(
-    ['defineService().readCallback', 'defineService().ask', 'transferService().readCallback'].map((name) => [
-      name,
-      ofReceiver,
-    ]),
-  ),
-  ...Object.fromEntries(['transferService().ask', 'transferService().seemsFinal'].map((name) => [name, ofReceiver])),
-  'openTelemetryMetrics()': noOptions,
-  'prometheusMetrics()': noOptions,
-  ...Object.fromEntries(
-    ['transfers', 'setScenario', 'resend', 'contradict', 'advance', 'idle', 'close'].map((name) => [
-      `transferSandbox().${name}`,
-      noOptions,
-    ]),
-  ),
-  TransferCallbackError: ofPackage,
-  TransferClientError: ofPackage,
-  ReconciliationError: ofPackage,
+  ...because(ofPackage, ['TransferCallbackError', 'TransferClientError', 'ReconciliationError']),
   transferCallbackSchema: 'It is a schema of zod, with the methods of zod.',
   invalidCallbacks: isData,
   storeContract: isData,
