@@ -4,7 +4,7 @@ import { noBudget, type Budget, type Choice } from './choice.js';
 import { Deliveries, type PlannedDelivery } from './deliveries.js';
 import { Handlers } from './handlers.js';
 import { Mishaps } from './mishaps.js';
-import { isReversalKey, ModelRedis, type StoredRecord } from './model-redis.js';
+import { isReversalKey, ModelRedis } from './model-redis.js';
 import { ModelSql } from './model-sql.js';
 import type { Command } from './network.js';
 import { Process, type Fault, type Handler, type Histories, type Surroundings } from './process.js';
@@ -212,9 +212,7 @@ export class World implements Surroundings {
     };
   }
 
-  /**
-   * A handled record expires, or a person forgets it.
-   */
+  /** A handled record expires, or a person forgets it. */
   #recordEnds(): Choice[] {
     if (this.#budget.recordEnds === 0) return [];
     const handled = [...this.#database.records].filter(([, record]) => claimToken(record) === undefined);
@@ -229,18 +227,15 @@ export class World implements Surroundings {
   }
 
   #lapse(): void {
-    for (const record of this.#database.lapse(this.clock.now)) this.#noteLapse(record);
-  }
-
-  #noteLapse(record: StoredRecord): void {
-    const token = claimToken(record);
-    if (token === undefined) {
-      this.watch.break('absorbing', 'The handled record has lapsed before its time.');
-      return;
+    for (const token of this.#database.lapse(this.clock.now).map(claimToken)) {
+      if (token === undefined) {
+        this.watch.break('absorbing', 'The handled record has lapsed before its time.');
+        continue;
+      }
+      const process = this.#deliveries.find(token)?.process;
+      const isExcused = process === undefined || !process.isAwake || process.connection.carries(token);
+      this.#remarks.push(`the claim of ${token} lapses`);
+      this.watch.claimLapses(token, isExcused);
     }
-    const process = this.#deliveries.find(token)?.process;
-    const isExcused = process === undefined || !process.isAwake || process.connection.carries(token);
-    this.#remarks.push(`the claim of ${token} lapses`);
-    this.watch.claimLapses(token, isExcused);
   }
 }
