@@ -44,7 +44,12 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   if (need('postgres-programs')) await demand(findPsql);
   if (needSql) await demand(findNewMariaDb, findMySql, installSqlPackages);
   await removeAbandonedFolders();
-  if (paths.some((path) => path.includes('/test/console/'))) await unpackBrowser();
+  if (paths.some((path) => path.includes('/test/console/'))) {
+    // A run without a browser does not load its driver. If each test file unpacked it, all but one would do so for nothing.
+    const { findBrowsers } = await import('./browser.js');
+    // If it cannot be unpacked, the tests that need it fail with the reason.
+    await findBrowsers().catch(() => undefined);
+  }
   const usesCli = paths.some((path) => path.includes('/test/cli/'));
   if (usesCli || files.some((file) => file.includes('/cli/support.js'))) {
     await buildCli();
@@ -93,15 +98,4 @@ async function demand(...searches: readonly (() => Promise<unknown>)[]): Promise
   } catch (error) {
     endRun(error);
   }
-}
-
-/**
- * The browser that comes with `npm ci` is unpacked when it is first needed. If each test file did so, all but one would
- * do it for nothing.
- */
-async function unpackBrowser(): Promise<void> {
-  // A run without a browser does not load its driver.
-  const { findBrowsers } = await import('./browser.js');
-  // If it cannot be unpacked, the tests that need it fail with the reason.
-  await findBrowsers().catch(() => undefined);
 }

@@ -25,15 +25,6 @@ export interface Race {
   readonly mayPayAgain?: boolean;
 }
 
-/** How many transfers ended how. */
-interface Counts {
-  paid: number;
-  paidAgain: number;
-  paidAndReversed: number;
-  failed: number;
-  reversed: number;
-}
-
 /** Returns numbers from 0 to 1, the same in each run. `FAST_CHECK_SEED` tries others. */
 export function seededRandom(seed = Number(process.env.FAST_CHECK_SEED ?? 1)): () => number {
   let state = seed;
@@ -109,7 +100,7 @@ async function judge(
   transfers: readonly { readonly id: string }[],
   { title, countBookings, mayPayAgain = false }: Race,
 ): Promise<string[]> {
-  const counts: Counts = { paid: 0, paidAgain: 0, paidAndReversed: 0, failed: 0, reversed: 0 };
+  const counts = { paid: 0, paidAgain: 0, paidAndReversed: 0, failed: 0, reversed: 0 };
   const wrong: string[] = [];
   for (const { id } of transfers) {
     const [paid, failed, reversed] = await Promise.all([

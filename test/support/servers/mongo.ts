@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { findPrograms, prepare } from './postgres-programs.js';
 import { startOnNewData } from './postgres.js';
 import { findNeeded, type DebianProgram } from './programs.js';
-import { makeFolder, unprivileged, type Server } from './server.js';
+import { makeFolder, unprivileged } from './server.js';
 import { startGateway } from './mongo-gateway.js';
 
 /** The engine of DocumentDB, an extension of PostgreSQL. Only Debian sid has it. */
@@ -31,8 +31,14 @@ const settings = [
   'cron.launch_active_jobs=off',
 ];
 
-/** Starts a PostgreSQL with the extension, on a free port of the loopback. */
-async function startDocumentDb(): Promise<Server> {
+/** What serves MongoDB's driver in the tests. It is not MongoDB. */
+export interface MongoDouble {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts a PostgreSQL with the extension behind a gateway, on free ports of the loopback. */
+export async function startMongo(): Promise<MongoDouble> {
   const what = 'the DocumentDB of Debian sid';
   const howToGetIt = 'run them on Debian, or on Ubuntu with `apt install debian-archive-keyring`.';
   const path = await findNeeded({ what, howToGetIt, debian: debianDocumentDb });
@@ -42,15 +48,19 @@ async function startDocumentDb(): Promise<Server> {
   // The initdb of Debian would start its server without the libraries that were unpacked.
   const initdb = join(await prepare(findPrograms(18), folder), 'bin/initdb');
   const server = await startOnNewData({ initdb, postgres: path }, folder, user, settings);
-  const client = new Client(toUrl(server));
+  const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
+  const client = new Client(url);
   await client.connect();
   await client.query('CREATE EXTENSION documentdb CASCADE');
   await client.end();
-  return server;
-}
-
-function toUrl({ port }: Server): string {
-  return `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const gateway = await startGateway(url);
+  return {
+    url: `mongodb://127.0.0.1:${gateway.port}/test?replicaSet=rs0`,
+    async stop() {
+      await gateway.close();
+      await server.stop();
+    },
+  };
 }
 
 /**
@@ -67,23 +77,4 @@ async function createLinks(root: string): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     });
   }
-}
-
-/** What serves MongoDB's driver in the tests. It is not MongoDB. */
-export interface MongoDouble {
-  readonly url: string;
-  stop(): Promise<void>;
-}
-
-/** Starts DocumentDB behind a gateway. */
-export async function startMongo(): Promise<MongoDouble> {
-  const server = await startDocumentDb();
-  const gateway = await startGateway(toUrl(server));
-  return {
-    url: `mongodb://127.0.0.1:${gateway.port}/test?replicaSet=rs0`,
-    async stop() {
-      await gateway.close();
-      await server.stop();
-    },
-  };
 }

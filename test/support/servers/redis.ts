@@ -105,19 +105,15 @@ export async function startRedis({ persistent = false, args = [] }: RedisServerO
 /** Starts three masters that share the slots, and waits until each of them reports a complete cluster. */
 export async function startRedisCluster(): Promise<RedisCluster> {
   const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', host];
-  const started = await Promise.allSettled(Array.from({ length: 3 }, () => startRedis({ args })));
-  const servers = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  const stop = async (): Promise<void> => {
-    await Promise.all(servers.map((server) => server.stop()));
+  const servers = await Promise.all(Array.from({ length: 3 }, () => startRedis({ args })));
+  await formCluster(servers);
+  return {
+    nodes: servers.map(({ port }) => ({ host, port })),
+    servers,
+    async stop() {
+      await Promise.all(servers.map((server) => server.stop()));
+    },
   };
-  try {
-    for (const result of started) if (result.status === 'rejected') throw result.reason;
-    await formCluster(servers);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { nodes: servers.map(({ port }) => ({ host, port })), servers, stop };
 }
 
 async function formCluster(servers: readonly RedisServer[]): Promise<void> {
