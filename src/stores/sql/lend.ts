@@ -1,4 +1,5 @@
 import { hasMethods } from '../../lib/checks.js';
+import { pause } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 
 /** What a handler gets as `tx`, until it ends. */
@@ -8,6 +9,11 @@ export interface Loan<Tx> {
   end(hasSucceeded: boolean): void;
   /** Resolves when what the handler has left running is over. Returns undefined if nothing is. */
   idle(): Promise<unknown> | undefined;
+}
+
+/** Resolves with whether what a handler has left running ends in time. */
+export function endsWithin(ms: number, running: Promise<unknown>): Promise<boolean> {
+  return Promise.race([running.then(() => true), pause(ms, { keepAlive: false }).then(() => false)]);
 }
 
 /** What a handler may do with an object that is lent to it. */

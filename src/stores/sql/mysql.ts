@@ -6,17 +6,23 @@ import {
   inProgress,
   isTimeout,
   readRow,
-  grantOnce,
   toRefusal,
   toHandledRecord,
-  TransactionClaim,
   type Mechanism,
   type MechanismSettings,
   type Query,
   type Records,
 } from './claims.js';
 import { isLive, isHandled, toHex, type Ids, type Row, type Syntax, type Table } from './table.js';
-import { defaultHeldMs, type ClaimSteps, type InTheWay, type Send, type SqlEngine } from './transaction.js';
+import {
+  defaultHeldMs,
+  grantOnce,
+  TransactionClaim,
+  type ClaimSteps,
+  type InTheWay,
+  type Send,
+  type SqlEngine,
+} from './transaction.js';
 
 export const mysqlSyntax: Syntax = {
   quote: '`',

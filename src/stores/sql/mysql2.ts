@@ -1,12 +1,19 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { graceMs, waitWithin } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import { lend, type LendRules, type Loan } from './lend.js';
+import type { LendRules } from './lend.js';
 import { mysqlMechanism } from './mysql.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
-import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
 import { makeStore, type SqlStore } from './store.js';
-import { patienceMs, type ClaimSteps, type Send, type SqlEngine } from './transaction.js';
+import {
+  beginOwn,
+  patienceMs,
+  rollbackMs,
+  type ClaimSteps,
+  type OwnConnection,
+  type Send,
+  type SqlEngine,
+} from './transaction.js';
 
 /** What the store uses of a connection of a pool of `mysql2/promise`. */
 interface MysqlConnection {
@@ -86,33 +93,30 @@ const plainRows = { rowsAsArray: false, nestTables: false, typeCast: true };
  * `autocommit`.
  */
 class TakenConnection implements OwnConnection<MysqlConnection> {
-  readonly #connection: MysqlConnection;
+  readonly target: MysqlConnection;
+  readonly rules = rules;
   readonly #timeoutMs: number;
   onEnd: (error: Error) => void = () => undefined;
 
   constructor(connection: MysqlConnection, timeoutMs: number) {
-    this.#connection = connection;
+    this.target = connection;
     this.#timeoutMs = timeoutMs;
     connection.on('error', this.#onError);
   }
 
   readonly send: Send = (sql) => this.#sendWithin(this.#timeoutMs, sql);
 
-  lend(): Loan<MysqlConnection> {
-    return lend(this.#connection, rules);
-  }
-
   giveBack(): void {
-    this.#connection.off('error', this.#onError);
+    this.target.off('error', this.#onError);
     // It does nothing if the connection is destroyed.
-    this.#connection.release();
+    this.target.release();
   }
 
   async rollBack(steps: ClaimSteps): Promise<void> {
     try {
       await steps.undo((sql) => this.#sendWithin(rollbackMs, sql));
     } catch {
-      this.#connection.destroy();
+      this.target.destroy();
     }
     this.giveBack();
   }
@@ -120,10 +124,10 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
   /** Resolves with the rows of a statement. Ends the connection if it takes longer than `timeoutMs`. */
   async #sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
     const giveUp = (): Error => {
-      this.#connection.destroy();
+      this.target.destroy();
       return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
     };
-    const reply: PromiseLike<unknown> = this.#connection.query({ sql, ...plainRows });
+    const reply: PromiseLike<unknown> = this.target.query({ sql, ...plainRows });
     const [rows] = (await waitWithin(timeoutMs, reply, giveUp, graceMs)) as readonly [unknown];
     return Array.isArray(rows) ? (rows as Rows) : [];
   }

@@ -1,12 +1,11 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { graceMs, setBackgroundTimer, setDeadline } from '../../lib/deadline.js';
-import { lend, type Loan } from './lend.js';
+import type { LendRules } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
-import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
 import { postgresMechanism } from './postgres.js';
 import { makeStore, type SqlStore } from './store.js';
-import { patienceMs, type Send, type SqlEngine } from './transaction.js';
+import { beginOwn, patienceMs, rollbackMs, type OwnConnection, type Send, type SqlEngine } from './transaction.js';
 
 /** What the store uses of a client of `pg`'s pool. */
 interface PgClient {
@@ -82,21 +81,22 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
 
 /** A client that was taken out of the pool. It goes back once; later calls do nothing. */
 class PooledClient implements OwnConnection<PgClient> {
-  readonly #client: PgClient;
+  readonly target: PgClient;
+  readonly rules: LendRules = { queries: ['query'], ignored: ['release', 'end'] };
   readonly #timeoutMs: number;
   onEnd: (error: Error) => void = () => undefined;
   #isOut = true;
   #hasBegun = false;
 
   constructor(client: PgClient, timeoutMs: number) {
-    this.#client = client;
+    this.target = client;
     this.#timeoutMs = timeoutMs;
     client.on('error', this.#onError);
   }
 
   /** Whether other code has begun a transaction on it and not ended it. */
   get isInTransaction(): boolean {
-    return (this.#client.getTransactionStatus?.() ?? 'I') !== 'I';
+    return (this.target.getTransactionStatus?.() ?? 'I') !== 'I';
   }
 
   /**
@@ -108,7 +108,7 @@ class PooledClient implements OwnConnection<PgClient> {
     try {
       // With this object the parsers of the app stay out. The types of clients only share a query that is a string.
       const query = { text: sql, types: unparsed } as unknown as string;
-      const results = (await this.#client.query(query)) as { rows: Rows } | { rows: Rows }[];
+      const results = (await this.target.query(query)) as { rows: Rows } | { rows: Rows }[];
       const result = Array.isArray(results) ? results.find(({ rows }) => rows.length > 0) : results;
       return result?.rows ?? [];
     } finally {
@@ -124,10 +124,6 @@ class PooledClient implements OwnConnection<PgClient> {
     this.#hasBegun = !ends;
     return rows;
   };
-
-  lend(): Loan<PgClient> {
-    return lend(this.#client, { queries: ['query'], ignored: ['release', 'end'] });
-  }
 
   async rollBack(): Promise<void> {
     if (this.#hasBegun && this.#isOut) {
@@ -159,12 +155,12 @@ class PooledClient implements OwnConnection<PgClient> {
     if (!this.#isOut) return;
     this.#isOut = false;
     try {
-      this.#client.release(destroy);
+      this.target.release(destroy);
     } catch {
       // Other code has released the client. The transaction has ended by now, and its outcome must not change.
     }
     // A destroyed client may still emit `error`: keep the listener.
-    if (!destroy) this.#client.off('error', this.#onError);
+    if (!destroy) this.target.off('error', this.#onError);
   }
 
   readonly #onError = (error: Error): void => {

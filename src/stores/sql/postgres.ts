@@ -4,16 +4,22 @@ import {
   endRecord,
   inProgress,
   isTimeout,
-  grantOnce,
   toRefusal,
   toHandledRecord,
-  TransactionClaim,
   type Mechanism,
   type MechanismSettings,
+  type Query,
   type Records,
 } from './claims.js';
 import { isLive, isHandled, toHex, type Ids, type Row, type Syntax, type Table } from './table.js';
-import { defaultHeldMs, type ClaimSteps, type InTheWay, type Send, type SqlEngine } from './transaction.js';
+import {
+  defaultHeldMs,
+  grantOnce,
+  TransactionClaim,
+  type RefusedTransaction,
+  type Send,
+  type SqlEngine,
+} from './transaction.js';
 
 export const postgresSyntax: Syntax = {
   quote: '"',
@@ -62,28 +68,13 @@ export function postgresMechanism<Tx>(
   { idleTimeoutMs }: MechanismSettings,
 ): Mechanism<Tx> {
   const { query } = engine;
-  const readCommitted = async (ids: Ids): Promise<Row | undefined> =>
-    table.toRow(await query(table.look(ids, ifNothingIsWritten('true'))));
-
-  /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
-  const begin = async (records: Records, request: ClaimRequest) => {
-    const insertion = new Insertion(table, records.ids, insert(table, records, request, idleTimeoutMs));
-    const open = await engine.begin(insertion, request);
-    if ('inTheWay' in open) return open;
-    return new TransactionClaim(open, request, {
-      record: (send) => send(commitIfIn(insertion.transaction), 'last'),
-      // Both rows are committed, or neither is.
-      look: () => readCommitted(records.ids.slice(0, 1)),
-    });
-  };
-
   return {
     claim: grantOnce(async (records, request) => {
       for (let tried = 0; tried < claimTries; tried += 1) {
-        const begun = await begin(records, request).catch(async (error: unknown) => {
+        const begun = await begin(engine, table, records, request, idleTimeoutMs).catch(async (error: unknown) => {
           if (isTimeout(error)) throw error;
           // A server that refuses every write may still show a success.
-          const row = await readCommitted(records.ids).catch(() => undefined);
+          const row = await readCommitted(query, table, records.ids).catch(() => undefined);
           if (row === undefined || !isLive(row)) throw error;
           return toRefusal(row);
         });
@@ -102,7 +93,7 @@ export function postgresMechanism<Tx>(
       // The lock first: a record is visible before its lock is free, so a claim that is being settled never reads as
       // free.
       const [held] = (await query(readLock(table, id))) as readonly Lock[];
-      const row = await readCommitted([id]);
+      const row = await readCommitted(query, table, [id]);
       if (isHandled(row)) return toHandledRecord(row);
       return held === undefined ? { state: 'free' } : toClaimedRecord(held);
     },
@@ -110,37 +101,48 @@ export function postgresMechanism<Tx>(
   };
 }
 
-/** Begins the handler's transaction: it inserts the record, or both records of a refund. */
-class Insertion implements ClaimSteps {
-  /** The number of the transaction that has inserted the record. */
-  transaction = 0n;
-  readonly #table: Table;
-  readonly #ids: Ids;
-  readonly #sql: string;
+/** Begins the transaction of a handler, unless a row or another transaction is in the way. */
+async function begin<Tx>(
+  engine: SqlEngine<Tx>,
+  table: Table,
+  records: Records,
+  request: ClaimRequest,
+  idleTimeoutMs: number | null,
+): Promise<TransactionClaim<Tx> | RefusedTransaction> {
+  const { ids } = records;
+  const insertion = insert(table, records, request, idleTimeoutMs);
+  /** The number of the transaction that has inserted the records. */
+  let transaction = 0n;
+  // A library may not roll back if the handler has left a nested transaction running.
+  const undo = (send: Send) => send('ROLLBACK', 'rollback');
+  const open = await engine.begin(
+    {
+      async claim(send) {
+        const inserted = (await send(insertion, 'first')) as readonly { readonly xid: string }[];
+        const [row] = inserted;
+        if (row !== undefined && inserted.length === ids.length) {
+          transaction = BigInt(row.xid);
+          return undefined;
+        }
+        // One of two rows was in the way: the look must not commit the other one.
+        if (row !== undefined) await undo(send);
+        const found = await send(table.look(ids), row === undefined ? 'look' : undefined);
+        return table.toRow(found) ?? 'held';
+      },
+      undo,
+    },
+    request,
+  );
+  if ('inTheWay' in open) return open;
+  return new TransactionClaim(open, request, {
+    record: (send) => send(commitIfIn(transaction), 'last'),
+    // Both rows are committed, or neither is.
+    look: () => readCommitted(engine.query, table, ids.slice(0, 1)),
+  });
+}
 
-  constructor(table: Table, ids: Ids, sql: string) {
-    this.#table = table;
-    this.#ids = ids;
-    this.#sql = sql;
-  }
-
-  async claim(send: Send): Promise<InTheWay | undefined> {
-    const inserted = (await send(this.#sql, 'first')) as readonly { readonly xid: string }[];
-    const [row] = inserted;
-    if (row !== undefined && inserted.length === this.#ids.length) {
-      this.transaction = BigInt(row.xid);
-      return undefined;
-    }
-    // One of two rows was in the way: the look must not commit the other one.
-    if (row !== undefined) await this.undo(send);
-    const found = await send(this.#table.look(this.#ids), row === undefined ? 'look' : undefined);
-    return this.#table.toRow(found) ?? 'held';
-  }
-
-  /** A library may not roll back if the handler has left a nested transaction running. */
-  undo(send: Send): Promise<unknown> {
-    return send('ROLLBACK', 'rollback');
-  }
+function readCommitted(query: Query, table: Table, ids: Ids): Promise<Row | undefined> {
+  return query(table.look(ids, ifNothingIsWritten('true'))).then((rows) => table.toRow(rows));
 }
 
 function toClaimedRecord({ backend, since }: Lock): StoreRecord {

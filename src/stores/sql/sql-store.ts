@@ -3,13 +3,8 @@ import { dialects, type SqlDialect } from './dialects.js';
 import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { makeStore, type SqlStore } from './store.js';
-import {
-  turnTransaction,
-  patienceMs,
-  type SqlEngine,
-  type StatementPlace,
-  type TransactionTimes,
-} from './transaction.js';
+import { patienceMs, type SqlEngine, type StatementPlace, type TransactionTimes } from './transaction.js';
+import { turnTransaction } from './turned-transaction.js';
 
 /**
  * How a library reaches its database.

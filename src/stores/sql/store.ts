@@ -59,7 +59,11 @@ export function makeStore<Tx>(
   return {
     transactional: isTransactional,
     claimsBoth: isTransactional,
-    claim: orNoTable(async (key, request) => mechanism.claim(await toRecords(key, request.record), request)),
+    claim: orNoTable((key, request) =>
+      request.record === undefined
+        ? mechanism.claim({ transfer: key, ids: [key] }, request)
+        : toRecords(key, request.record).then((records) => mechanism.claim(records, request)),
+    ),
     read: orNoTable(async (key: string, record?: 'reversal') => mechanism.read(await toRecordKey(key, record), key)),
     forget: orNoTable(async (key: string, fingerprint: string, record?: 'reversal') =>
       mechanism.forget(await toRecordKey(key, record), fingerprint),

@@ -1,13 +1,14 @@
-import type { ClaimRequest } from '../../core/store.js';
-import { pause, waitForSockets } from '../../lib/deadline.js';
+import type { Claim, ClaimRequest } from '../../core/store.js';
+import { setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { Loan } from './lend.js';
+import type { Mechanism, Query, Records, Refusal } from './claims.js';
+import { endsWithin, lend, type LendRules, type Loan } from './lend.js';
 import type { Row } from './table.js';
 
 /** What the store needs of a library. */
 export interface SqlEngine<Tx> {
   /** Sends one statement outside of any transaction. */
-  readonly query: (sql: string) => Promise<readonly unknown[]>;
+  readonly query: Query;
   /** Begins a transaction, within the times of the request. */
   begin(steps: ClaimSteps, request: ClaimRequest): Promise<OpenTransaction<Tx> | RefusedTransaction>;
 }
@@ -76,234 +77,214 @@ export const patienceMs = 30_000;
 /** How long a transaction may last if the caller of `claim` does not say. */
 export const defaultHeldMs = 120_000;
 
-/** How a library runs a transaction. */
-export interface TransactionRunner<Tx> {
-  /**
-   * Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects, also because the claim was refused. A
-   * second call of `work` rejects. Nothing more is sent once its promise has settled.
-   */
-  run(work: (tx: Tx) => Promise<void>): PromiseLike<unknown>;
-  /** Sends a statement within the transaction, and resolves with its rows. */
-  send(sql: string, tx: Tx, place?: StatementPlace): Promise<readonly unknown[]>;
-  /** Lends the transaction to a handler. */
-  lend(tx: Tx): Loan<Tx>;
-}
-
-/**
- * Turns `transaction(work)`, as every library has it, inside out: resolves when the claim is granted or refused, and
- * ends the transaction later, by `commit` or `rollback`.
- *
- *     library  begins ── work ──────────────────────────────────────────────────▶ commits, or rolls back ─▶ `ended`
- *     store               claim ─▶ lend ─ ─ ─ ─ ─ decided ─▶ wait for what is left ─▶ record
- *     caller                        tx ─▶ handler ─▶ commit(record) or rollback()
- *
- * What the handler has left running is waited for, for at most half of `timeoutMs`: the other half is for the COMMIT.
- */
-export function turnTransaction<Tx>(
-  runner: TransactionRunner<Tx>,
-  steps: ClaimSteps,
-  timeoutMs: number,
-): Promise<OpenTransaction<Tx> | RefusedTransaction> {
-  return new Promise((resolve, reject) => {
-    new TurnedTransaction(runner, steps, timeoutMs / 2, resolve, reject);
-  });
-}
-
-type RecordSuccess = (send: Send) => Promise<unknown>;
-
-class TurnedTransaction<Tx> {
-  readonly #runner: TransactionRunner<Tx>;
-  readonly #steps: ClaimSteps;
-  readonly #idleWaitMs: number;
-  readonly #resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void;
-  readonly #done: Promise<void>;
-  readonly #ended: Promise<unknown>;
-  /** Rejects if the transaction has failed, and its connection is kept for a statement that still runs on it. */
-  readonly #failed: Promise<never>;
-  /** Tells the caller that the transaction has failed, before its connection goes back. */
-  #fail!: (error: Error) => void;
-  #isRecorded = false;
-  #isCalled = false;
-  /** Whether the library has ended the transaction. The connection may have another user then. */
-  #isOver = false;
-  /** Why the transaction failed. */
-  #failure: unknown;
-
-  constructor(
-    runner: TransactionRunner<Tx>,
-    steps: ClaimSteps,
-    idleWaitMs: number,
-    resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.#runner = runner;
-    this.#steps = steps;
-    this.#idleWaitMs = idleWaitMs;
-    this.#resolve = resolve;
-    this.#failed = new Promise((_, fail) => {
-      this.#fail = fail;
-    });
-    // Changes nothing if `#work` has resolved.
-    this.#failed.catch(reject);
-    this.#done = this.#run();
-    this.#ended = this.#done.then(() => {
-      // Changes nothing if `#work` has resolved.
-      reject(neverCalled);
-    }, reject);
-  }
-
-  async #run(): Promise<void> {
-    try {
-      await this.#runner.run((tx) => this.#callOnce(tx));
-    } finally {
-      this.#isOver = true;
-    }
-  }
-
-  async #callOnce(tx: Tx): Promise<void> {
-    // A library may repeat a transaction whose COMMIT has failed. The store would never end a second one.
-    if (this.#isCalled) throw new Error(calledAgain, { cause: this.#failure });
-    this.#isCalled = true;
-    try {
-      await this.#work(tx);
-    } catch (error) {
-      this.#failure = error;
-      if (!(error instanceof NothingToUndo)) await this.#undo(tx, error);
-      throw error;
-    }
-  }
-
-  async #work(tx: Tx): Promise<void> {
-    const send: Send = (sql, place) => this.#runner.send(sql, tx, place);
-    const inTheWay = await this.#steps.claim(send);
-    if (inTheWay !== undefined) {
-      this.#resolve({ inTheWay, ended: this.#ended });
-      throw refused;
-    }
-    const loan = this.#runner.lend(tx);
-    const record = await this.#lendUntilDecided(loan);
-    if (this.#isOver) throw rolledBack;
-    if (!(await isIdleWithin(this.#idleWaitMs, loan))) {
-      loan.end(false);
-      await this.#undo(tx, stillRunning);
-      this.#fail(stillRunning);
-      // The end of a nested transaction is a statement, which must not reach the next user of the connection.
-      await isIdleWithin(defaultHeldMs, loan);
-      throw new NothingToUndo(stillRunning.message);
-    }
-    if (record === undefined) throw rolledBack;
-    await record(send).catch((error: unknown) => {
-      loan.end(false);
-      throw error;
-    });
-    this.#isRecorded = true;
-  }
-
-  #lendUntilDecided(loan: Loan<Tx>): Promise<RecordSuccess | undefined> {
-    return new Promise((decide) => {
-      const end = (record?: RecordSuccess): void => {
-        loan.end(record !== undefined);
-        decide(record);
-      };
-      // It may also end by itself: at a deadline of the library, or with its connection. Then `commit` rejects.
-      void this.#ended.then(() => {
-        end();
-      });
-      this.#resolve({
-        tx: loan.tx,
-        ended: this.#ended,
-        commit: async (record) => {
-          end(record);
-          await Promise.race([this.#done, this.#failed]);
-          // The transaction of a library may also resolve if the handler has ended it.
-          if (!this.#isRecorded) throw endedEarly;
-        },
-        rollback: async () => {
-          end();
-          await Promise.race([this.#ended, this.#failed]).catch(() => undefined);
-        },
-      });
-    });
-  }
-
-  /**
-   * Rolls back. Resolves when the server has replied or the connection has ended: until then its next user would
-   * commit the writes of the handler. A client with a time limit drops a ROLLBACK that waits for a running statement.
-   * Sends nothing once the library has ended the transaction.
-   */
-  async #undo(tx: Tx, cause: unknown): Promise<void> {
-    let wasRefused = false;
-    for (let pauseMs = undoPauseMs; await this.#isOpen(); pauseMs = Math.min(2 * pauseMs, longestUndoPauseMs)) {
-      const sentAt = performance.now();
-      try {
-        await this.#steps.undo((sql, place) => this.#runner.send(sql, tx, place));
-        return;
-      } catch {
-        // It is sent again.
-      }
-      const isRefused = performance.now() - sentAt < refusalMs;
-      if (isRefused && wasRefused && !(await this.#replies(tx))) return;
-      if (!isRefused || wasRefused) this.#fail(notRolledBack(cause));
-      wasRefused = isRefused;
-      await pause(pauseMs, { keepAlive: false });
-    }
-  }
-
-  /** Whether the connection still serves any statement. */
-  async #replies(tx: Tx): Promise<boolean> {
-    if (!(await this.#isOpen())) return false;
-    return this.#runner.send('SELECT 1', tx).then(
-      () => true,
-      () => false,
-    );
-  }
-
-  /** Whether the library has not ended the transaction. It learns of a broken connection after the statement. */
-  async #isOpen(): Promise<boolean> {
-    await waitForSockets();
-    return !this.#isOver;
-  }
-}
-
-/**
- * How long the store waits before it sends a failed ROLLBACK again, in milliseconds. The pause doubles up to
- * `longestUndoPauseMs`.
- */
-const undoPauseMs = 20;
-const longestUndoPauseMs = 1_000;
-/**
- * How long a client whose connection has ended takes at most to refuse a statement, in milliseconds. Every time limit
- * of a client is longer.
- */
-const refusalMs = 15;
-
-/** Resolves with whether what the handler has left running is over in time. */
-export async function isIdleWithin<Tx>(ms: number, loan: Loan<Tx>): Promise<boolean> {
-  const idle = loan.idle();
-  if (idle === undefined) return true;
-  return Promise.race([idle.then(() => true), pause(ms, { keepAlive: false }).then(() => false)]);
-}
-
-/** What was written is undone already, or nothing was. */
-class NothingToUndo extends Error {}
-
 // Made once: the stack of an error costs as much as a statement.
-const neverCalled = new Error('Expected `transaction` to call its function.');
-const calledAgain =
-  'Expected `transaction` to call its function once, got a second call. Reject if a transaction fails, and do not repeat it.';
-const refused = new NothingToUndo('The claim was refused.');
-const endedEarly = new Error('The handler has ended its transaction.');
 export const rolledBack = new Error('The transaction of the handler was rolled back.');
 export const stillRunning = new Error(
   'What the handler had left running did not end: its transaction was rolled back.',
 );
 
-/**
- * Makes an error with the code of a time-out: a look at the row would wait for this connection if the pool has no
- * other.
- */
-function notRolledBack(cause: unknown): TransferCallbackError {
-  const message =
-    'The database did not reply to a ROLLBACK in time. The connection goes back to its pool when the database has replied.';
-  return new TransferCallbackError('STORE_TIMEOUT', message, { cause });
+/** How long a ROLLBACK may wait for the queries that a handler has left running, in milliseconds. */
+export const rollbackMs = 500;
+
+/** A connection that the store has taken out of a pool, and on which it begins and ends a transaction itself. */
+export interface OwnConnection<Tx extends object> {
+  /** What is lent to the handler. */
+  readonly target: Tx;
+  readonly rules: LendRules;
+  readonly send: Send;
+  /** Called if the connection ends before it goes back. */
+  onEnd: (error: Error) => void;
+  /** Returns the connection to its pool. */
+  giveBack(): void;
+  /** Rolls back, and then returns the connection to its pool, or ends it if the rollback fails. Never rejects. */
+  rollBack(steps: ClaimSteps): Promise<void>;
+}
+
+/** Begins a transaction. What the handler has left running is waited for, for at most half of `timeoutMs`. */
+export async function beginOwn<Tx extends object>(
+  connection: OwnConnection<Tx>,
+  steps: ClaimSteps,
+  timeoutMs: number,
+): Promise<OpenTransaction<Tx> | RefusedTransaction> {
+  let broken: Error | undefined;
+  connection.onEnd = (error) => {
+    broken = error;
+  };
+  try {
+    const inTheWay = await steps.claim(connection.send);
+    if (inTheWay !== undefined) {
+      connection.giveBack();
+      return { inTheWay, ended: Promise.resolve() };
+    }
+    // A process that was frozen reads the reply and the end of its connection in one turn.
+    if (broken !== undefined) throw broken;
+    return new OwnTransaction(connection, steps, timeoutMs / 2);
+  } catch (error) {
+    await connection.rollBack(steps);
+    throw error;
+  }
+}
+
+/** It ends once: by what comes first of `commit`, `rollback` and the end of its connection. */
+class OwnTransaction<Tx extends object> implements OpenTransaction<Tx> {
+  readonly tx: Tx;
+  readonly ended: Promise<void>;
+  readonly #connection: OwnConnection<Tx>;
+  readonly #steps: ClaimSteps;
+  readonly #idleWaitMs: number;
+  readonly #loan: Loan<Tx>;
+  #hasEnded!: () => void;
+  #ending: Promise<void> | undefined;
+
+  constructor(connection: OwnConnection<Tx>, steps: ClaimSteps, idleWaitMs: number) {
+    this.#connection = connection;
+    this.#steps = steps;
+    this.#idleWaitMs = idleWaitMs;
+    this.#loan = lend(connection.target, connection.rules);
+    this.tx = this.#loan.tx;
+    this.ended = new Promise((resolve) => {
+      this.#hasEnded = resolve;
+    });
+    connection.onEnd = (error) => void this.#endBy(error);
+  }
+
+  commit(record: (send: Send) => Promise<unknown>): Promise<void> {
+    return (this.#ending ??= this.#commit(record));
+  }
+
+  rollback(): Promise<void> {
+    return this.#endBy(rolledBack);
+  }
+
+  /** Rolls back, unless it is ending already. A later `commit` rejects with the cause. */
+  #endBy(cause: Error): Promise<void> {
+    this.#ending ??= this.#undo(cause);
+    return this.#ending.catch(() => undefined);
+  }
+
+  async #commit(record: (send: Send) => Promise<unknown>): Promise<void> {
+    this.#loan.end(true);
+    try {
+      const running = this.#loan.idle();
+      if (running !== undefined && !(await endsWithin(this.#idleWaitMs, running))) throw stillRunning;
+      await record(this.#connection.send);
+    } catch (error) {
+      return await this.#undo(error);
+    }
+    this.#connection.giveBack();
+    this.#hasEnded();
+  }
+
+  async #undo(cause: unknown): Promise<never> {
+    this.#loan.end(false);
+    await this.#connection.rollBack(this.#steps);
+    this.#hasEnded();
+    throw cause;
+  }
+}
+
+/** Makes `claim` of a transactional store. A claim that is sent twice is one. */
+export function grantOnce<Tx>(
+  claim: (records: Records, request: ClaimRequest) => Promise<TransactionClaim<Tx> | Refusal>,
+): Mechanism<Tx>['claim'] {
+  // At most as many as the pool has connections.
+  const held: { readonly ids: string; readonly token: string; readonly claim: Claim<Tx> }[] = [];
+  return async (records, request) => {
+    const { token } = request;
+    const ids = records.ids.join();
+    const own = held.find((each) => each.token === token && each.ids === ids);
+    if (own !== undefined) return { state: 'claimed', claim: own.claim };
+    const granted = await claim(records, request);
+    if ('state' in granted) return granted;
+    const entry = { ids, token, claim: granted };
+    held.push(entry);
+    void granted.ended.then(() => held.splice(held.indexOf(entry), 1));
+    return { state: 'claimed', claim: granted };
+  };
+}
+
+/** How the database records the success of a claim, and shows it. */
+interface Proof {
+  /** Sends what records the success. Its last statement commits, and fails unless the claim is held. */
+  readonly record: (send: Send) => Promise<unknown>;
+  /** Reads the row as it is committed. */
+  readonly look: () => Promise<InTheWay | undefined>;
+}
+
+/** A claim that lasts as long as the transaction of its handler. */
+export class TransactionClaim<Tx> implements Claim<Tx> {
+  readonly tx: Tx;
+  /** Resolves when the transaction has ended. */
+  readonly ended: Promise<unknown>;
+  readonly #transaction: OpenTransaction<Tx>;
+  readonly #request: ClaimRequest;
+  readonly #proof: Proof;
+  #state: 'held' | 'handled' | 'ended' = 'held';
+  #lapse: Timer;
+
+  constructor(transaction: OpenTransaction<Tx>, request: ClaimRequest, proof: Proof) {
+    this.tx = transaction.tx;
+    this.#transaction = transaction;
+    this.#request = request;
+    this.#proof = proof;
+    this.#lapse = this.#startLapse();
+    this.ended = transaction.ended.then(() => {
+      clearTimeout(this.#lapse);
+      this.#end();
+    });
+  }
+
+  renew(): Promise<boolean> {
+    const isHeld = this.#state === 'held';
+    if (isHeld) {
+      clearTimeout(this.#lapse);
+      this.#lapse = this.#startLapse();
+    }
+    return Promise.resolve(isHeld);
+  }
+
+  async settle(): Promise<{ overlapped: boolean }> {
+    if (this.#state !== 'handled') await this.#commit(this.#state === 'ended');
+    this.#state = 'handled';
+    return { overlapped: false };
+  }
+
+  release(): Promise<void> {
+    // Before the reply to the ROLLBACK: another delivery may have the claim by then.
+    this.#end();
+    return this.#transaction.rollback();
+  }
+
+  #end(): void {
+    if (this.#state === 'held') this.#state = 'ended';
+  }
+
+  /** The receiver renews no longer: a handler that never ends must not keep its connection. */
+  #startLapse(): Timer {
+    return setBackgroundTimer(() => void this.release(), this.#request.leaseMs);
+  }
+
+  /**
+   * Commits the handler's writes with the record. If that fails, the row tells what has become of them:
+   *
+   * | the row                | the claim     | they were                             |
+   * | its own, and handled   |               | committed: only the reply was lost    |
+   * | of another delivery    |               | rolled back: LEASE_LOST               |
+   * | none, or not certain   | had lapsed    | rolled back: LEASE_LOST               |
+   * | none, or not certain   | had not       | rolled back: rejects with the cause   |
+   */
+  async #commit(hasLapsed: boolean): Promise<void> {
+    try {
+      await this.#transaction.commit(this.#proof.record);
+    } catch (cause) {
+      const found = await this.#proof.look().catch(() => undefined);
+      const row = found === 'held' ? undefined : found;
+      const isOwn = row?.token === this.#request.token;
+      if (isOwn && row.fingerprint !== null) return;
+      if (!hasLapsed && (isOwn || row === undefined)) throw cause;
+      const message =
+        'The claim has lapsed or passed to another delivery. The writes of this handler were rolled back.';
+      throw new TransferCallbackError('LEASE_LOST', message, { cause });
+    }
+  }
 }
