@@ -26,7 +26,7 @@ export const parts = {
   // Its tests wait for servers: six runs at a time.
   sql: {
     least: 91,
-    mutate: ['src/stores/sql/**/*.ts', '!src/stores/sql/{libraries,prisma-operations}.ts'],
+    mutate: ['src/stores/sql/**/*.ts', '!src/stores/sql/{libraries,library-transactions}.ts'],
     tests: ['test/stores/sql-*.test.ts'],
     without: [],
     testTimeout: 30_000,
@@ -35,7 +35,7 @@ export const parts = {
   // On the real libraries, which the tests install.
   libraries: {
     least: 84,
-    mutate: ['src/stores/sql/{libraries,prisma-operations}.ts'],
+    mutate: ['src/stores/sql/{libraries,library-transactions}.ts'],
     tests: ['test/sql/{stores,handlers}.test.ts', 'test/stores/sql-{options,tx}.test.ts'],
     without: [],
     env: { SQL_DATABASES: 'PostgreSQL 18,MariaDB,SQLite' },

@@ -1,9 +1,9 @@
 import { describeGiven, invalidArgument, onlyKnownOptions } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
+import { describeHolder } from '../../core/delivery.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../../core/store.js';
 import { toRecordKey } from '../../core/callback.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './commands.js';
-import { parseRecord, renderClaimed, renderHandled, toStoreRecord } from './record.js';
 import { forgetScript, readScript, releaseScript, renewScript } from './scripts.js';
 
 export type { IoredisClient, NodeRedisClient };
@@ -54,7 +54,7 @@ export function redisStore(
 }
 
 async function claim(redis: Commands, key: string, request: ClaimRequest): Promise<ClaimReply> {
-  const claimed = renderClaimed(request.token);
+  const claimed = `claimed ${request.token}`;
   let found: unknown;
   try {
     found = await claimOrRead(redis, key, claimed, request.leaseMs);
@@ -75,7 +75,7 @@ function toClaim(
   claimed: string,
   { token, fingerprint, leaseMs, retentionMs }: ClaimRequest,
 ): Claim {
-  const handled = renderHandled(token, fingerprint);
+  const handled = `handled ${token} ${fingerprint}`;
   let overlapped = false;
   return {
     tx: undefined,
@@ -146,4 +146,49 @@ async function releaseRejected(redis: Commands, key: string, claimed: string): P
 /** Whether a script replied with 1. A client can be set to reply with strings for numbers. */
 function isOne(reply: unknown): boolean {
   return Number(toText(reply)) === 1;
+}
+
+/** What the key of a callback holds. */
+type RedisRecord =
+  | { readonly state: 'claimed'; readonly token: string }
+  | { readonly state: 'handled'; readonly token: string; readonly fingerprint: string };
+
+/** Parses what a key holds. Throws STORE_RECORD_UNREADABLE. */
+function parseRecord(key: string, value: unknown): RedisRecord {
+  const [state, token, ...facts] = String(value).split(' ');
+  if (token !== undefined) {
+    if (state === 'claimed') return { state, token };
+    if (state === 'handled' && facts.length > 0) return { state, token, fingerprint: facts.join(' ') };
+  }
+  throw new TransferCallbackError(
+    'STORE_RECORD_UNREADABLE',
+    `The key ${key} holds something other than a callback record.`,
+  );
+}
+
+/** Translates the reply to `readScript` for people. Throws STORE_REPLY_UNEXPECTED and STORE_RECORD_UNREADABLE. */
+function toStoreRecord(key: string, reply: unknown): StoreRecord {
+  if (!Array.isArray(reply)) {
+    throw new TransferCallbackError(
+      'STORE_REPLY_UNEXPECTED',
+      `Expected the reply to EVAL to be an array, got ${describeGiven(reply)}.`,
+    );
+  }
+  const [value, left] = reply as unknown[];
+  if (value === null || value === undefined) return { state: 'free' };
+  const record = parseRecord(key, value);
+  // A client can be set to reply with strings for numbers. Negative if the time is not known.
+  const leftMs = Number(left);
+  const holder = describeHolder(record.token);
+  if (record.state === 'claimed') {
+    return { state: 'claimed', delivery: record.token, ...holder, ...(leftMs >= 0 && { leaseLeftMs: leftMs }) };
+  }
+  return {
+    state: 'handled',
+    fingerprint: record.fingerprint,
+    delivery: record.token,
+    // The record has no time. The delivery came in before it was handled.
+    ...(holder.since && { handledAt: holder.since }),
+    ...(leftMs >= 0 && { expiresAt: new Date(Date.now() + leftMs) }),
+  };
 }

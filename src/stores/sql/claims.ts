@@ -25,12 +25,6 @@ export interface Mechanism<Tx> {
   readonly tryAll?: (records: Records, request: ClaimRequest) => Promise<void>;
 }
 
-/** The options that a mechanism needs. */
-export interface MechanismSettings {
-  /** How long the handler's transaction may wait between two statements, or null for the setting of the connection. */
-  readonly idleTimeoutMs: number | null;
-}
-
 /** The replies to a claim that is not granted. */
 export type Refusal = Exclude<ClaimReply, { state: 'claimed' }>;
 

@@ -58,33 +58,37 @@ const nestingMethods = ['transaction', 'savepoint'];
 type Method = (...args: unknown[]) => unknown;
 
 /** What all objects share that are lent to one handler. */
-class Lending {
+export class Lending {
   hasEnded = false;
-  readonly running = new Set<Promise<unknown>>();
+  readonly #running = new Set<Promise<unknown>>();
 
   /** Remembers a promise until it has ended. */
   track(promise: Promise<unknown>): void {
-    this.running.add(promise);
+    this.#running.add(promise);
     const forget = (): void => {
-      this.running.delete(promise);
+      this.#running.delete(promise);
     };
     promise.then(forget, forget);
   }
 
-  async waitForAll(): Promise<void> {
-    while (this.running.size > 0) await Promise.allSettled(this.running);
+  /** Resolves when all promises have ended. Returns undefined if there are none. */
+  idle(): Promise<unknown> | undefined {
+    return this.#running.size === 0 ? undefined : this.#waitForAll();
+  }
+
+  async #waitForAll(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 }
 
 /** Lends a transaction object of a library, or a bare connection, to a handler. */
-export function lend<Tx extends object>(target: Tx, rules: LendRules = {}): Loan<Tx> {
-  const lending = new Lending();
+export function lend<Tx extends object>(target: Tx, rules: LendRules = {}, lending = new Lending()): Loan<Tx> {
   return {
     tx: lendObject(target, rules, lending),
     end() {
       lending.hasEnded = true;
     },
-    idle: () => (lending.running.size === 0 ? undefined : lending.waitForAll()),
+    idle: () => lending.idle(),
   };
 }
 

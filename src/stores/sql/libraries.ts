@@ -1,13 +1,21 @@
 import { hasMethods, invalidSecret, maxTimerMs, onlyKnownOptions } from '../../lib/checks.js';
 import { pause } from '../../lib/deadline.js';
-import { dialects, type SqlDialect } from './dialects.js';
-import { LateStatements, type KnexTransaction, type QueryRunner } from './late-statements.js';
 import { lend, type LendRules } from './lend.js';
-import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
-import { isPostgresJs, onPostgresJs, runOnPostgresJs } from './postgres-js.js';
-import { PrismaOperations } from './prisma-operations.js';
-import { warnOfQueryTimeout } from './query-timeout.js';
-import { keepOpen, lendSequelize, plainRows, type SequelizeTransaction } from './sequelize-transactions.js';
+import {
+  isPostgresJs,
+  keepOpen,
+  LateStatements,
+  lendSequelize,
+  onPostgresJs,
+  plainRows,
+  pollMs,
+  PrismaOperations,
+  runOnPostgresJs,
+  type KnexTransaction,
+  type QueryRunner,
+  type SequelizeTransaction,
+} from './library-transactions.js';
+import { dialects, optionNames, type DialectOptions, type SqlDialect, type SqlStoreOptions } from './options.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
 
@@ -23,9 +31,6 @@ type TxOf<Work> = Work extends (tx: infer Tx) => unknown ? Tx : never;
 /** The `tx` of handlers. On SQLite they have none. */
 type TxOn<D extends SqlDialect, Tx> = D extends 'sqlite' ? undefined : Tx;
 
-/** How often the store checks whether a transaction of TypeORM has ended, in milliseconds. */
-const pollMs = 5;
-
 /**
  * Keeps records in the database of Prisma 6 or 7. Throws INVALID_ARGUMENT.
  *
@@ -37,9 +42,8 @@ export function prismaStore<
   D extends SqlDialect,
 >(prisma: P, options: DialectOptions<D>): SqlStore<TxOn<D, TxOf<Parameters<P['$transaction']>[0]>>> {
   const library = requireMethods(
+    { prisma },
     "prismaStore(new PrismaClient(), { dialect: 'postgres' })",
-    'prisma',
-    prisma,
     '$queryRawUnsafe',
     '$transaction',
     '$extends',
@@ -61,22 +65,8 @@ export function prismaStore<
   return storeOn(options, calls, {
     ends: postgresEnds.none,
     changer: 'an extension of the Prisma client',
-    lend(tx) {
-      // Prisma 7 nests transactions.
-      const loan = lend(tx, { nests: ['$transaction'] });
-      const operations = transactions.get(tx);
-      return {
-        tx: loan.tx,
-        end(hasSucceeded) {
-          loan.end(hasSucceeded);
-          operations?.end();
-        },
-        idle() {
-          const running = [loan.idle(), operations?.idle()].filter((each) => each !== undefined);
-          return running.length === 0 ? undefined : Promise.all(running);
-        },
-      };
-    },
+    // Prisma 7 nests transactions.
+    lend: (tx) => lend(tx, { nests: ['$transaction'] }, transactions.get(tx)),
   });
 }
 
@@ -92,13 +82,12 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
 ): SqlStore<TxOn<D, TxOf<Parameters<B['transaction']>[0]>>> {
   const { dialect } = requireOptions(options);
   if (Object.hasOwn(dialects, dialect) && !dialects[dialect].isTransactional) {
-    const library = requireMethods("drizzleStore(drizzle(client), { dialect: 'sqlite' })", 'db', db, 'all', 'run');
+    const library = requireMethods({ db }, "drizzleStore(drizzle(client), { dialect: 'sqlite' })", 'all', 'run');
     return storeOn(options, { query: (sql) => (hasRows(sql) ? library.all(sql) : library.run(sql)) });
   }
   const library = requireMethods(
+    { db },
     "drizzleStore(drizzle(pool), { dialect: 'postgres' })",
-    'db',
-    db,
     'execute',
     'transaction',
   );
@@ -131,9 +120,8 @@ export function kyselyStore<
   D extends SqlDialect,
 >(db: B, options: DialectOptions<D>): SqlStore<TxOn<D, TxOf<Parameters<ReturnType<B['transaction']>['execute']>[0]>>> {
   const library = requireMethods(
+    { db },
     "kyselyStore(new Kysely({ dialect }), { dialect: 'postgres' })",
-    'db',
-    db,
     'executeQuery',
     'transaction',
   );
@@ -166,13 +154,7 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
   knex: B,
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, TxOf<Parameters<B['transaction']>[0]>>> {
-  const library = requireMethods(
-    "knexStore(knex(config), { dialect: 'postgres' })",
-    'knex',
-    knex,
-    'raw',
-    'transaction',
-  );
+  const library = requireMethods({ knex }, "knexStore(knex(config), { dialect: 'postgres' })", 'raw', 'transaction');
   const late = new LateStatements();
   return storeOn(
     options,
@@ -204,9 +186,8 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, S['manager']>> {
   const library = requireMethods(
+    { source },
     "typeormStore(new DataSource(config), { dialect: 'postgres' })",
-    'source',
-    source,
     'query',
     'transaction',
   );
@@ -274,9 +255,8 @@ export function sequelizeStore<S extends { query: Method; transaction: Method },
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, Awaited<ReturnType<S['transaction']>>>> {
   const library = requireMethods(
+    { sequelize },
     "sequelizeStore(new Sequelize(url), { dialect: 'postgres' })",
-    'sequelize',
-    sequelize,
     'query',
     'transaction',
   );
@@ -302,7 +282,7 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
   sql: S,
   options: SqlStoreOptions = {},
 ): SqlStore<TxOf<Parameters<S['begin']>[1]>> {
-  const library = requireMethods('postgresJsStore(postgres(url))', 'sql', sql, 'unsafe', 'begin');
+  const library = requireMethods({ sql }, 'postgresJsStore(postgres(url))', 'unsafe', 'begin');
   onlyKnownOptions(options, optionNames);
   // PostgreSQL refuses no COMMIT of this level. After a refused one, postgres.js gives the connection to the next
   // transaction, and that would get the ROLLBACK.
@@ -321,15 +301,15 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
 }
 
 /**
- * Returns `value` if it has the methods of the library and takes a connection for each transaction. Throws
- * INVALID_ARGUMENT with this `example` otherwise.
+ * Returns the only argument of `given` if it has the methods of the library and takes a connection for each
+ * transaction. Throws INVALID_ARGUMENT with this `example` otherwise.
  */
 function requireMethods<Name extends string>(
+  given: Readonly<Record<string, unknown>>,
   example: string,
-  option: string,
-  value: unknown,
   ...names: readonly Name[]
 ): Record<Name, Call> {
+  const [[option, value] = ['', undefined]] = Object.entries(given);
   // The value may be a URL with a password in it.
   if (!hasMethods(value, ...names))
     throw invalidSecret(option, `an object with ${names.join(' and ')}`, value, example);
@@ -375,4 +355,22 @@ function requireOptions(options: DialectOptions): DialectOptions {
 /** Whether a statement has rows to read. Some drivers of SQLite refuse to read the rows of any other statement. */
 function hasRows(sql: string): boolean {
   return sql.startsWith('SELECT') || sql.endsWith('RETURNING id');
+}
+
+/** What `check` warns of on Drizzle, Knex and TypeORM. */
+const harmful =
+  'The driver has a `query_timeout`. If the reply to a BEGIN is late, this library loses the connection, or a write of the app. Set `statement_timeout` and `keepAlive: true` in its place.';
+
+/** Returns a warning if one of these options of a driver, or an address in them, has the `query_timeout` of pg. */
+function warnOfQueryTimeout(...given: readonly unknown[]): readonly string[] {
+  return given.some(hasQueryTimeout) ? [harmful] : [];
+}
+
+function hasQueryTimeout(options: unknown): boolean {
+  if (typeof options === 'string') return /[?&]query_timeout=[1-9]/.test(options);
+  const { query_timeout, connectionString, url } = (options ?? {}) as Readonly<Record<string, unknown>>;
+  return (
+    Number(query_timeout) > 0 ||
+    [connectionString, url].some((each) => typeof each === 'string' && hasQueryTimeout(each))
+  );
 }

@@ -9,7 +9,6 @@ import {
   toRefusal,
   toHandledRecord,
   type Mechanism,
-  type MechanismSettings,
   type Query,
   type Records,
 } from './claims.js';
@@ -17,7 +16,7 @@ import { isLive, isHandled, toHex, type Ids, type Row, type Syntax, type Table }
 import {
   defaultHeldMs,
   grantOnce,
-  TransactionClaim,
+  toClaim,
   type ClaimSteps,
   type InTheWay,
   type Send,
@@ -77,19 +76,19 @@ const lockNowait = '/*!80001 FOR SHARE NOWAIT *//*M!100300 LOCK IN SHARE MODE NO
  *
  * The session has some variables meanwhile: `@tc_name` is the lock that it holds, `@tc_idle` its own `wait_timeout`.
  */
-export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings: MechanismSettings): Mechanism<Tx> {
+export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, idleTimeoutMs: number | null): Mechanism<Tx> {
   const { query } = engine;
   const look = (ids: Ids): Promise<InTheWay | undefined> => readCommitted(query, table, ids);
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (records: Records, request: ClaimRequest) => {
     const { ids } = records;
-    const open = await engine.begin(toSteps(table, records, request, settings), request);
+    const open = await engine.begin(toSteps(table, records, request, idleTimeoutMs), request);
     if ('inTheWay' in open) return open;
-    return new TransactionClaim(open, request, {
+    return toClaim(open, request, {
       async record(send) {
         await send(settle(table, ids, request));
-        await send(commitIfHandled(table, ids, request, settings)).catch((error: unknown) => {
+        await send(commitIfHandled(table, ids, request, idleTimeoutMs)).catch((error: unknown) => {
           throw readNumber(error) === errors.outOfRange ? new Error(rolledBack, { cause: error }) : error;
         });
       },
@@ -102,7 +101,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
     claim: grantOnce(async (records, request) => {
       for (let tried = 1; ; tried += 1) {
         const begun = await begin(records, request).catch((error: unknown) => ({ failure: error as Error }));
-        if (begun instanceof TransactionClaim) return begun;
+        if ('tx' in begun) return begun;
         if ('inTheWay' in begun) {
           if (begun.inTheWay !== 'held') return toRefusal(begun.inTheWay);
           // The look needs a connection, and the pool may have no other one.
@@ -126,7 +125,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
       if (found === 'held' || found?.fingerprint !== fingerprint) return false;
       return endRecord(query, table, id, fingerprint);
     },
-    tryAll: (records, request) => tryAll(engine, table, settings, records, request),
+    tryAll: (records, request) => tryAll(engine, table, idleTimeoutMs, records, request),
   };
 }
 
@@ -151,13 +150,12 @@ async function readRecord(query: Query, table: Table, id: string, transfer: stri
 async function tryAll<Tx>(
   engine: SqlEngine<Tx>,
   table: Table,
-  settings: MechanismSettings,
+  idleTimeoutMs: number | null,
   records: Records,
   request: ClaimRequest,
 ): Promise<void> {
-  const { idleTimeoutMs } = settings;
   const { ids } = records;
-  const steps = toSteps(table, records, request, settings);
+  const steps = toSteps(table, records, request, idleTimeoutMs);
   const open = await engine.begin(
     {
       ...steps,
@@ -177,7 +175,7 @@ async function tryAll<Tx>(
   if ('inTheWay' in open) throw lacking('a claim of a new key');
   await open.commit(async (send) => {
     await send(settle(table, ids, request));
-    await send(commitIfHandled(table, ids, request, settings));
+    await send(commitIfHandled(table, ids, request, idleTimeoutMs));
     // It undoes nothing that is committed.
     await send('ROLLBACK');
   });
@@ -195,7 +193,7 @@ function toSteps(
   table: Table,
   { transfer, ids }: Records,
   request: ClaimRequest,
-  settings: MechanismSettings,
+  idleTimeoutMs: number | null,
 ): ClaimSteps {
   let isUsable = true;
   // In their order in the table, as `prune` locks them.
@@ -203,7 +201,7 @@ function toSteps(
   return {
     async claim(send) {
       try {
-        await send(takeLock(table, transfer, settings));
+        await send(takeLock(table, transfer, idleTimeoutMs));
       } catch (error) {
         const number = readNumber(error);
         if (number === errors.outOfRange) return 'held';
@@ -216,7 +214,7 @@ function toSteps(
       } catch (error) {
         const found = await readLocked(send, table, ids);
         if (isHandled(found)) {
-          await send(giveLockBack(settings));
+          await send(giveLockBack(idleTimeoutMs));
           return found;
         }
         // After any other error the transaction may have ended.
@@ -226,7 +224,7 @@ function toSteps(
       }
     },
     async undo(send) {
-      // The settings of the pool are not the store's to change.
+      // The idleTimeoutMs of the pool are not the store's to change.
       if (!isUsable) return;
       try {
         await send('ROLLBACK');
@@ -234,7 +232,7 @@ function toSteps(
         // so a library that cannot send this statement could not lock either.
         await send('UNLOCK TABLES').catch(() => undefined);
         // Not if ROLLBACK has failed: it would commit.
-        await send(restore(table, transfer, settings));
+        await send(restore(table, transfer, idleTimeoutMs));
       } catch (error) {
         // A connection that keeps the lock, or what was written, must not reach its next user.
         await send('KILL CONNECTION_ID()').catch(() => undefined);
@@ -271,7 +269,7 @@ function readNumber(error: unknown): number | undefined {
  * left on this connection. The server ends a session that sends nothing for `wait_timeout`, and with it the transaction
  * and the lock.
  */
-function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings): string {
+function takeLock(table: Table, id: string, idleTimeoutMs: number | null): string {
   const name = lockName(table, id);
   return `SET ${[
     `@tc_left = ${releaseHeld}`,
@@ -307,22 +305,22 @@ function settle(table: Table, ids: Ids, request: ClaimRequest): string {
  * The last statement of the handler's transaction. Fails by overflow unless each handled row is there, and otherwise
  * commits: `autocommit` from 0 to 1 does. So nothing comes between the two, whatever the handler has left running.
  */
-function commitIfHandled(table: Table, ids: Ids, { token }: ClaimRequest, settings: MechanismSettings): string {
+function commitIfHandled(table: Table, ids: Ids, { token }: ClaimRequest, idleTimeoutMs: number | null): string {
   return `SET @tc_held = (SELECT ${failUnless(`(COUNT(*) = ${ids.length})`)} FROM ${table.name}
   WHERE ${table.isId(ids)} AND token = ${table.syntax.literal(token)} AND fingerprint IS NOT NULL),
-  @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}, autocommit = 0, autocommit = 1`;
+  @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(idleTimeoutMs)}, autocommit = 0, autocommit = 1`;
 }
 
 /** Puts the session back before anything was written. */
-function giveLockBack(settings: MechanismSettings): string {
-  return `SET @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}, autocommit = 1`;
+function giveLockBack(idleTimeoutMs: number | null): string {
+  return `SET @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(idleTimeoutMs)}, autocommit = 1`;
 }
 
 /**
  * Puts the session back after ROLLBACK. Also after a first statement that has taken the lock, and not noted its name.
  */
-function restore(table: Table, id: string, settings: MechanismSettings): string {
-  return `SET @tc_left = ${releaseHeld}, @tc_got = RELEASE_LOCK(${lockName(table, id)}), @tc_name = NULL${restoreIdle(settings)}, autocommit = 1`;
+function restore(table: Table, id: string, idleTimeoutMs: number | null): string {
+  return `SET @tc_left = ${releaseHeld}, @tc_got = RELEASE_LOCK(${lockName(table, id)}), @tc_name = NULL${restoreIdle(idleTimeoutMs)}, autocommit = 1`;
 }
 
 const releaseHeld = 'IF(@tc_name IS NULL, 0, RELEASE_LOCK(@tc_name))';
@@ -330,7 +328,7 @@ const releaseHeld = 'IF(@tc_name IS NULL, 0, RELEASE_LOCK(@tc_name))';
 const ownIdle = 'CAST(COALESCE(@tc_idle, @@wait_timeout) AS UNSIGNED)';
 const rememberIdle = `@tc_idle = ${ownIdle}`;
 
-function restoreIdle({ idleTimeoutMs }: MechanismSettings): string {
+function restoreIdle(idleTimeoutMs: number | null): string {
   return idleTimeoutMs === null ? '' : `, wait_timeout = ${ownIdle}`;
 }
 

@@ -63,7 +63,7 @@ export function mysqlStore<P extends { getConnection: (...args: never) => unknow
   }
   const { table, idleTimeoutMs } = resolveOptions('mysql', options);
   const engine = toEngine(pool as unknown as MysqlPool);
-  const mechanism = mysqlMechanism(engine, table, { idleTimeoutMs });
+  const mechanism = mysqlMechanism(engine, table, idleTimeoutMs);
   return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<
     Awaited<ReturnType<P['getConnection']>>
   >;

@@ -61,7 +61,7 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
   // Without a listener, an idle connection that breaks would end the process.
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
   const engine = toEngine(pool);
-  const mechanism = postgresMechanism(engine, table, { idleTimeoutMs });
+  const mechanism = postgresMechanism(engine, table, idleTimeoutMs);
   return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<PgClientOf<Pool>>;
 }
 

@@ -1,4 +1,4 @@
-import type { ClaimRequest, StoreRecord } from '../../core/store.js';
+import type { ClaimRequest } from '../../core/store.js';
 import {
   claimTries,
   endRecord,
@@ -7,7 +7,6 @@ import {
   toRefusal,
   toHandledRecord,
   type Mechanism,
-  type MechanismSettings,
   type Query,
   type Records,
 } from './claims.js';
@@ -15,10 +14,11 @@ import { isLive, isHandled, toHex, type Ids, type Row, type Syntax, type Table }
 import {
   defaultHeldMs,
   grantOnce,
-  TransactionClaim,
+  toClaim,
   type RefusedTransaction,
   type Send,
   type SqlEngine,
+  type TransactionClaim,
 } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
@@ -65,7 +65,7 @@ interface Lock {
 export function postgresMechanism<Tx>(
   engine: SqlEngine<Tx>,
   table: Table,
-  { idleTimeoutMs }: MechanismSettings,
+  idleTimeoutMs: number | null,
 ): Mechanism<Tx> {
   const { query } = engine;
   return {
@@ -78,7 +78,7 @@ export function postgresMechanism<Tx>(
           if (row === undefined || !isLive(row)) throw error;
           return toRefusal(row);
         });
-        if (begun instanceof TransactionClaim || 'state' in begun) return begun;
+        if ('tx' in begun || 'state' in begun) return begun;
         const { inTheWay, ended } = begun;
         if (inTheWay === 'held') break;
         if (isLive(inTheWay)) return toRefusal(inTheWay);
@@ -95,7 +95,9 @@ export function postgresMechanism<Tx>(
       const [held] = (await query(readLock(table, id))) as readonly Lock[];
       const row = await readCommitted(query, table, [id]);
       if (isHandled(row)) return toHandledRecord(row);
-      return held === undefined ? { state: 'free' } : toClaimedRecord(held);
+      if (held === undefined) return { state: 'free' };
+      const since = held.since === null ? {} : { since: new Date(Number(held.since)) };
+      return { state: 'claimed', by: `backend ${held.backend}`, ...since };
     },
     forget: (id, fingerprint) => endRecord(query, table, id, fingerprint),
   };
@@ -134,7 +136,7 @@ async function begin<Tx>(
     request,
   );
   if ('inTheWay' in open) return open;
-  return new TransactionClaim(open, request, {
+  return toClaim(open, request, {
     record: (send) => send(commitIfIn(transaction), 'last'),
     // Both rows are committed, or neither is.
     look: () => readCommitted(engine.query, table, ids.slice(0, 1)),
@@ -143,14 +145,6 @@ async function begin<Tx>(
 
 function readCommitted(query: Query, table: Table, ids: Ids): Promise<Row | undefined> {
   return query(table.look(ids, ifNothingIsWritten('true'))).then((rows) => table.toRow(rows));
-}
-
-function toClaimedRecord({ backend, since }: Lock): StoreRecord {
-  return {
-    state: 'claimed',
-    by: `backend ${backend}`,
-    ...(since !== null && { since: new Date(Number(since)) }),
-  };
 }
 
 /**

@@ -1,7 +1,6 @@
 import { hasMethods, invalidArgument, requireFunction } from '../../lib/checks.js';
-import { dialects, type SqlDialect } from './dialects.js';
 import { lend, type Loan } from './lend.js';
-import { resolveOptions, type SqlStoreOptions } from './options.js';
+import { dialects, resolveOptions, type SqlDialect, type SqlStoreOptions } from './options.js';
 import { makeStore, type SqlStore } from './store.js';
 import { patienceMs, type SqlEngine, type StatementPlace, type TransactionTimes } from './transaction.js';
 import { turnTransaction } from './turned-transaction.js';
@@ -102,7 +101,7 @@ export function makeSqlStore<Tx>(
     requireFunction('transaction', undefined, '(work) => db.transaction(work)');
   }
   const engine = toEngine(database as SqlDatabase<Tx>, traits);
-  return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), {
+  return makeStore(engine.query, table, keepRecords(engine, table, idleTimeoutMs), {
     idleTimeoutMs,
     isTransactional,
     findWarnings: traits?.findWarnings,

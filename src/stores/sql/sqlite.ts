@@ -57,26 +57,32 @@ function isHeldBy(row: Row | undefined, token: string): boolean {
 }
 
 function toClaim(query: Query, table: Table, id: string, request: ClaimRequest): Claim {
+  const { now, literal } = table.syntax;
+  const handled = table.handledValues(request);
+  const isId = table.isId([id]);
+  const isHeld = `${isId} AND ${table.isHeld(request.token)}`;
   let overlapped = false;
   return {
     tx: undefined,
     async renew() {
-      await query(renewLease(table, id, request));
+      await query(`UPDATE ${table.name} SET expires_at = ${now} + ${request.leaseMs}
+WHERE ${isHeld} AND expires_at > ${now}`);
       return isHeldBy(await readRow(query, table, id), request.token);
     },
     async settle() {
-      await query(settleInTime(table, id, request));
+      await query(`UPDATE ${table.name} SET ${handled} WHERE ${isHeld} AND expires_at > ${now}`);
       const row = await readRow(query, table, id);
       if (row?.token !== request.token || row.fingerprint === null) {
         // Before the reply, which may be lost: then the row is this delivery's when it is asked again.
         overlapped = true;
+        // Over the claim of another delivery, or where there is no row.
         await query(insert(table, id, request));
-        await query(settleLate(table, id, request));
+        await query(`UPDATE ${table.name} SET token = ${literal(request.token)}, ${handled} WHERE ${isId}`);
       }
       return { overlapped };
     },
     async release() {
-      await query(`DELETE FROM ${table.name} WHERE ${table.isId([id])} AND ${table.isHeld(request.token)}`);
+      await query(`DELETE FROM ${table.name} WHERE ${isHeld}`);
     },
   };
 }
@@ -84,22 +90,4 @@ function toClaim(query: Query, table: Table, id: string, request: ClaimRequest):
 /** Returns no row if there is a row of this id. */
 function insert(table: Table, id: string, request: ClaimRequest): string {
   return `${table.insert([id], request, request.leaseMs)} ON CONFLICT (id) DO NOTHING RETURNING id`;
-}
-
-function renewLease(table: Table, id: string, { token, leaseMs }: ClaimRequest): string {
-  const { now } = table.syntax;
-  return `UPDATE ${table.name} SET expires_at = ${now} + ${leaseMs}
-WHERE ${table.isId([id])} AND ${table.isHeld(token)} AND expires_at > ${now}`;
-}
-
-/** Settles if the lease has not ended. */
-function settleInTime(table: Table, id: string, request: ClaimRequest): string {
-  return `UPDATE ${table.name} SET ${table.handledValues(request)}
-WHERE ${table.isId([id])} AND ${table.isHeld(request.token)} AND expires_at > ${table.syntax.now}`;
-}
-
-/** Settles over the claim of another delivery. Needs a row: `insert` before it. */
-function settleLate(table: Table, id: string, request: ClaimRequest): string {
-  return `UPDATE ${table.name} SET token = ${table.syntax.literal(request.token)}, ${table.handledValues(request)}
-WHERE ${table.isId([id])}`;
 }

@@ -2,7 +2,7 @@ import type { Claim, ClaimRequest } from '../../core/store.js';
 import { setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { Mechanism, Query, Records, Refusal } from './claims.js';
-import { endsWithin, lend, type LendRules, type Loan } from './lend.js';
+import { endsWithin, lend, type LendRules } from './lend.js';
 import type { Row } from './table.js';
 
 /** What the store needs of a library. */
@@ -51,17 +51,17 @@ export interface RefusedTransaction {
   readonly ended: Promise<unknown>;
 }
 
+/** Sends the statements that record a success. The last one commits, unless the library does after it. */
+export type RecordSuccess = (send: Send) => Promise<unknown>;
+
 /** A transaction that has begun, and ends later. */
 export interface OpenTransaction<Tx> {
   /** The library's transaction object, for the handler. */
   readonly tx: Tx;
   /** Resolves when the transaction has ended, either way. */
   readonly ended: Promise<unknown>;
-  /**
-   * Calls `record`, whose last statement commits, unless the library does after it. If it fails, rolls back and
-   * rejects.
-   */
-  commit(record: (send: Send) => Promise<unknown>): Promise<void>;
+  /** Calls `record`. If it fails, rolls back and rejects. */
+  commit(record: RecordSuccess): Promise<void>;
   /** Rolls back. Never rejects: what a server cannot be told, it does by itself when it loses the connection. */
   rollback(): Promise<void>;
 }
@@ -118,69 +118,55 @@ export async function beginOwn<Tx extends object>(
     }
     // A process that was frozen reads the reply and the end of its connection in one turn.
     if (broken !== undefined) throw broken;
-    return new OwnTransaction(connection, steps, timeoutMs / 2);
+    return lendOwn(connection, steps, timeoutMs / 2);
   } catch (error) {
     await connection.rollBack(steps);
     throw error;
   }
 }
 
-/** It ends once: by what comes first of `commit`, `rollback` and the end of its connection. */
-class OwnTransaction<Tx extends object> implements OpenTransaction<Tx> {
-  readonly tx: Tx;
-  readonly ended: Promise<void>;
-  readonly #connection: OwnConnection<Tx>;
-  readonly #steps: ClaimSteps;
-  readonly #idleWaitMs: number;
-  readonly #loan: Loan<Tx>;
-  #hasEnded!: () => void;
-  #ending: Promise<void> | undefined;
-
-  constructor(connection: OwnConnection<Tx>, steps: ClaimSteps, idleWaitMs: number) {
-    this.#connection = connection;
-    this.#steps = steps;
-    this.#idleWaitMs = idleWaitMs;
-    this.#loan = lend(connection.target, connection.rules);
-    this.tx = this.#loan.tx;
-    this.ended = new Promise((resolve) => {
-      this.#hasEnded = resolve;
-    });
-    connection.onEnd = (error) => void this.#endBy(error);
-  }
-
-  commit(record: (send: Send) => Promise<unknown>): Promise<void> {
-    return (this.#ending ??= this.#commit(record));
-  }
-
-  rollback(): Promise<void> {
-    return this.#endBy(rolledBack);
-  }
-
-  /** Rolls back, unless it is ending already. A later `commit` rejects with the cause. */
-  #endBy(cause: Error): Promise<void> {
-    this.#ending ??= this.#undo(cause);
-    return this.#ending.catch(() => undefined);
-  }
-
-  async #commit(record: (send: Send) => Promise<unknown>): Promise<void> {
-    this.#loan.end(true);
-    try {
-      const running = this.#loan.idle();
-      if (running !== undefined && !(await endsWithin(this.#idleWaitMs, running))) throw stillRunning;
-      await record(this.#connection.send);
-    } catch (error) {
-      return await this.#undo(error);
-    }
-    this.#connection.giveBack();
-    this.#hasEnded();
-  }
-
-  async #undo(cause: unknown): Promise<never> {
-    this.#loan.end(false);
-    await this.#connection.rollBack(this.#steps);
-    this.#hasEnded();
+/** Lends a transaction. It ends once: by what comes first of `commit`, `rollback` and the end of its connection. */
+function lendOwn<Tx extends object>(
+  connection: OwnConnection<Tx>,
+  steps: ClaimSteps,
+  idleWaitMs: number,
+): OpenTransaction<Tx> {
+  const loan = lend(connection.target, connection.rules);
+  let hasEnded!: () => void;
+  const ended = new Promise<void>((resolve) => {
+    hasEnded = resolve;
+  });
+  const undo = async (cause: unknown): Promise<never> => {
+    loan.end(false);
+    await connection.rollBack(steps);
+    hasEnded();
     throw cause;
-  }
+  };
+  const commit = async (record: RecordSuccess): Promise<void> => {
+    loan.end(true);
+    try {
+      const running = loan.idle();
+      if (running !== undefined && !(await endsWithin(idleWaitMs, running))) throw stillRunning;
+      await record(connection.send);
+    } catch (error) {
+      return undo(error);
+    }
+    connection.giveBack();
+    hasEnded();
+  };
+  let ending: Promise<void> | undefined;
+  /** Rolls back, unless it is ending already. A later `commit` rejects with the cause. */
+  const endBy = (cause: Error): Promise<void> => {
+    ending ??= undo(cause);
+    return ending.catch(() => undefined);
+  };
+  connection.onEnd = (error) => void endBy(error);
+  return {
+    tx: loan.tx,
+    ended,
+    commit: (record) => (ending ??= commit(record)),
+    rollback: () => endBy(rolledBack),
+  };
 }
 
 /** Makes `claim` of a transactional store. A claim that is sent twice is one. */
@@ -205,86 +191,83 @@ export function grantOnce<Tx>(
 
 /** How the database records the success of a claim, and shows it. */
 interface Proof {
-  /** Sends what records the success. Its last statement commits, and fails unless the claim is held. */
-  readonly record: (send: Send) => Promise<unknown>;
+  /** Its last statement fails unless the claim is held. */
+  readonly record: RecordSuccess;
   /** Reads the row as it is committed. */
   readonly look: () => Promise<InTheWay | undefined>;
 }
 
 /** A claim that lasts as long as the transaction of its handler. */
-export class TransactionClaim<Tx> implements Claim<Tx> {
-  readonly tx: Tx;
+export interface TransactionClaim<Tx> extends Claim<Tx> {
   /** Resolves when the transaction has ended. */
   readonly ended: Promise<unknown>;
-  readonly #transaction: OpenTransaction<Tx>;
-  readonly #request: ClaimRequest;
-  readonly #proof: Proof;
-  #state: 'held' | 'handled' | 'ended' = 'held';
-  #lapse: Timer;
+}
 
-  constructor(transaction: OpenTransaction<Tx>, request: ClaimRequest, proof: Proof) {
-    this.tx = transaction.tx;
-    this.#transaction = transaction;
-    this.#request = request;
-    this.#proof = proof;
-    this.#lapse = this.#startLapse();
-    this.ended = transaction.ended.then(() => {
-      clearTimeout(this.#lapse);
-      this.#end();
-    });
-  }
-
-  renew(): Promise<boolean> {
-    const isHeld = this.#state === 'held';
-    if (isHeld) {
-      clearTimeout(this.#lapse);
-      this.#lapse = this.#startLapse();
-    }
-    return Promise.resolve(isHeld);
-  }
-
-  async settle(): Promise<{ overlapped: boolean }> {
-    if (this.#state !== 'handled') await this.#commit(this.#state === 'ended');
-    this.#state = 'handled';
-    return { overlapped: false };
-  }
-
-  release(): Promise<void> {
+/** Makes the claim of a handler whose transaction has begun. */
+export function toClaim<Tx>(
+  transaction: OpenTransaction<Tx>,
+  { token, leaseMs }: ClaimRequest,
+  proof: Proof,
+): TransactionClaim<Tx> {
+  let state: 'held' | 'handled' | 'ended' = 'held';
+  const end = (): void => {
+    if (state === 'held') state = 'ended';
+  };
+  const release = (): Promise<void> => {
     // Before the reply to the ROLLBACK: another delivery may have the claim by then.
-    this.#end();
-    return this.#transaction.rollback();
-  }
-
-  #end(): void {
-    if (this.#state === 'held') this.#state = 'ended';
-  }
-
+    end();
+    return transaction.rollback();
+  };
   /** The receiver renews no longer: a handler that never ends must not keep its connection. */
-  #startLapse(): Timer {
-    return setBackgroundTimer(() => void this.release(), this.#request.leaseMs);
-  }
+  const startLapse = (): Timer => setBackgroundTimer(() => void release(), leaseMs);
+  let lapse = startLapse();
+  return {
+    tx: transaction.tx,
+    ended: transaction.ended.then(() => {
+      clearTimeout(lapse);
+      end();
+    }),
+    renew() {
+      const isHeld = state === 'held';
+      if (isHeld) {
+        clearTimeout(lapse);
+        lapse = startLapse();
+      }
+      return Promise.resolve(isHeld);
+    },
+    async settle() {
+      if (state !== 'handled') await commitOrLook(transaction, token, proof, state === 'ended');
+      state = 'handled';
+      return { overlapped: false };
+    },
+    release,
+  };
+}
 
-  /**
-   * Commits the handler's writes with the record. If that fails, the row tells what has become of them:
-   *
-   * | the row                | the claim     | they were                             |
-   * | its own, and handled   |               | committed: only the reply was lost    |
-   * | of another delivery    |               | rolled back: LEASE_LOST               |
-   * | none, or not certain   | had lapsed    | rolled back: LEASE_LOST               |
-   * | none, or not certain   | had not       | rolled back: rejects with the cause   |
-   */
-  async #commit(hasLapsed: boolean): Promise<void> {
-    try {
-      await this.#transaction.commit(this.#proof.record);
-    } catch (cause) {
-      const found = await this.#proof.look().catch(() => undefined);
-      const row = found === 'held' ? undefined : found;
-      const isOwn = row?.token === this.#request.token;
-      if (isOwn && row.fingerprint !== null) return;
-      if (!hasLapsed && (isOwn || row === undefined)) throw cause;
-      const message =
-        'The claim has lapsed or passed to another delivery. The writes of this handler were rolled back.';
-      throw new TransferCallbackError('LEASE_LOST', message, { cause });
-    }
+/**
+ * Commits the handler's writes with the record. If that fails, the row tells what has become of them:
+ *
+ * | the row                | the claim     | they were                             |
+ * | its own, and handled   |               | committed: only the reply was lost    |
+ * | of another delivery    |               | rolled back: LEASE_LOST               |
+ * | none, or not certain   | had lapsed    | rolled back: LEASE_LOST               |
+ * | none, or not certain   | had not       | rolled back: rejects with the cause   |
+ */
+async function commitOrLook(
+  transaction: OpenTransaction<unknown>,
+  token: string,
+  { record, look }: Proof,
+  hasLapsed: boolean,
+): Promise<void> {
+  try {
+    await transaction.commit(record);
+  } catch (cause) {
+    const found = await look().catch(() => undefined);
+    const row = found === 'held' ? undefined : found;
+    const isOwn = row?.token === token;
+    if (isOwn && row.fingerprint !== null) return;
+    if (!hasLapsed && (isOwn || row === undefined)) throw cause;
+    const message = 'The claim has lapsed or passed to another delivery. The writes of this handler were rolled back.';
+    throw new TransferCallbackError('LEASE_LOST', message, { cause });
   }
 }

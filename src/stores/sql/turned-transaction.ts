@@ -7,6 +7,7 @@ import {
   stillRunning,
   type ClaimSteps,
   type OpenTransaction,
+  type RecordSuccess,
   type RefusedTransaction,
   type Send,
   type StatementPlace,
@@ -58,8 +59,6 @@ export function turnTransaction<Tx>(
  */
 type State =
   { readonly is: 'starting' | 'open' | 'recorded' | 'over' } | { readonly is: 'failed'; readonly cause: unknown };
-
-type RecordSuccess = (send: Send) => Promise<unknown>;
 
 class TurnedTransaction<Tx> {
   /**
