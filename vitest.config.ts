@@ -40,7 +40,7 @@ const onLowestZods = ['test/core/callback.test.ts', 'test/docs/schemas.test.ts']
 export const longTests = {
   inSharedProcess: [
     'test/client/{flood,reconcile/scale}.test.ts',
-    'test/stores/{redis,redis-acl}.test.ts',
+    'test/stores/redis.test.ts',
     'test/stores/sql-{connections,mysql*,pool}.test.ts',
     'test/testing/store-contract*.test.ts',
   ],

@@ -1,4 +1,4 @@
-// examples/open-payouts.ts on pg and mysql2. On other libraries: test/sql/pages.test.ts.
+// examples/open-payouts.ts on pg and mysql2. On other libraries: test/sql/examples.test.ts.
 import { createPool } from 'mysql2/promise';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { mysql, postgres } from '../../examples/open-payouts.js';

@@ -1,4 +1,4 @@
-/** A merchant's app as a separate process, whose handlers book through a library. See ledger.test.ts, reversal-race.test.ts. */
+/** A merchant's app as a separate process, whose handlers book through a library. See ledger.test.ts, refunds.test.ts. */
 import { transferCallbackListener } from 'transfer-callbacks';
 import { readAppOptions, serveAsApp } from '../support/programs/app.js';
 import { serveLedger } from '../support/programs/ledger-handlers.js';

@@ -6,8 +6,7 @@ import { expect, test } from 'vitest';
 import { later } from '../core/support.js';
 import { claimFree, settles } from '../stores/support.js';
 import { databases } from './databases.js';
-import { describeDatabases } from './describe-databases.js';
-import { librariesOn } from './libraries.js';
+import { describeDatabases, librariesOn } from './libraries.js';
 
 const ignore = (): void => undefined;
 

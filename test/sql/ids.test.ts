@@ -3,9 +3,8 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { databases } from './databases.js';
-import { describeDatabases } from './describe-databases.js';
+import { describeDatabases, libraries, librariesOn } from './libraries.js';
 import { makeStore } from './factories.js';
-import { libraries, librariesOn } from './libraries.js';
 
 /**
  * What settings, collations, charsets, placeholders and comments may change, and what two ids may have in common. The

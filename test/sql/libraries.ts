@@ -1,6 +1,6 @@
-import { expect } from 'vitest';
+import { expect, beforeAll, describe } from 'vitest';
 import { claimFree } from '../stores/support.js';
-import type { Dialect, Started } from './databases.js';
+import type { Dialect, Started, Database } from './databases.js';
 import { drivers } from './drivers.js';
 import { makeStore } from './factories.js';
 import type { Library } from './opened.js';
@@ -50,4 +50,25 @@ export function librariesOn(dialect: Dialect, server: Pick<Started, 'url'>) {
 
 export function findLibrary(name: string): Library {
   return libraries.find((each) => each.name === name) ?? expect.fail(`There is no ${name}.`);
+}
+
+/** `SQL_DATABASES='PostgreSQL 18,SQLite'` tries those alone. */
+const chosen = process.env.SQL_DATABASES?.split(',');
+
+/** Makes tests for each of the databases, which has started, and has a URL, when they run. */
+export function describeDatabases(
+  databases: readonly Database[],
+  makeTests: (database: Database, server: Pick<Started, 'url'>) => void,
+): void {
+  for (const database of databases) {
+    describe.runIf(chosen?.includes(database.name) ?? true)(database.name, () => {
+      const server = { url: '' };
+      beforeAll(async () => {
+        const started = await database.start();
+        server.url = started.url;
+        return () => started.stop();
+      });
+      makeTests(database, server);
+    });
+  }
 }

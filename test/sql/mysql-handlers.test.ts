@@ -4,8 +4,7 @@ import { createConnection, type Connection } from 'mysql2/promise';
 import { beforeAll, test, type TestContext } from 'vitest';
 import { claimFree } from '../stores/support.js';
 import { databases, type Started } from './databases.js';
-import { describeDatabases } from './describe-databases.js';
-import { librariesOn } from './libraries.js';
+import { describeDatabases, librariesOn } from './libraries.js';
 
 const ignore = (): void => undefined;
 

@@ -10,9 +10,8 @@ import { containing } from '../support/helpers/containing.js';
 import { claimFree, request, settles } from '../stores/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { databases } from './databases.js';
-import { describeDatabases } from './describe-databases.js';
+import { describeDatabases, librariesOn } from './libraries.js';
 import { makeStore } from './factories.js';
-import { librariesOn } from './libraries.js';
 
 const ignore = (): void => undefined;
 
