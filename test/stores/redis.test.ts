@@ -157,22 +157,20 @@ test('the rights that docs/stores.md grants for a Cluster are enough on every cl
   }
 });
 
-describe('each right that docs/stores.md grants is needed', () => {
-  test.each<[string, (store: CallbackStore, claim: Claim) => Promise<unknown>]>([
-    ['set', (_store, claim) => claim.settle()],
-    ['get', (store) => store.claim('held', { ...request, token: 'b' })],
-    ['eval', (_store, claim) => claim.renew()],
-    ['pexpire', (_store, claim) => claim.renew()],
-    ['del', (_store, claim) => claim.release()],
-  ])('the store rejects with the reason of the server if the user lacks +%s', async (right, call) => {
-    const server = await startRedisForTest();
-    await restrict(server);
-    const { client, close } = await (clients['ioredis 6'] ?? expect.fail())(server.port);
-    onTestFinished(() => void close());
-    const store = redisStore(client, { prefix });
-    const claim = await claimFree(store, {}, 'held');
-    await server.command('acl', 'setuser', username, `-${right}`);
-    await expect(call(store, claim)).rejects.toThrow(/no permissions to run|can't run this command/);
-    expect(await server.command('get', `${prefix}held`)).toBe('claimed the-token');
-  });
+test.each<[string, (store: CallbackStore, claim: Claim) => Promise<unknown>]>([
+  ['set', (_store, claim) => claim.settle()],
+  ['get', (store) => store.claim('held', { ...request, token: 'b' })],
+  ['eval', (_store, claim) => claim.renew()],
+  ['pexpire', (_store, claim) => claim.renew()],
+  ['del', (_store, claim) => claim.release()],
+])('the store rejects with the reason of the server if the user lacks +%s', async (right, call) => {
+  const server = await startRedisForTest();
+  await restrict(server);
+  const { client, close } = await (clients['ioredis 6'] ?? expect.fail())(server.port);
+  onTestFinished(() => void close());
+  const store = redisStore(client, { prefix });
+  const claim = await claimFree(store, {}, 'held');
+  await server.command('acl', 'setuser', username, `-${right}`);
+  await expect(call(store, claim)).rejects.toThrow(/no permissions to run|can't run this command/);
+  expect(await server.command('get', `${prefix}held`)).toBe('claimed the-token');
 });

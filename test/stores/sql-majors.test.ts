@@ -15,24 +15,20 @@ import { claimFree, request } from './support.js';
 describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
   let pool: Pool;
+  let other: Pool;
   let transaction: StoreTransaction<Pick<PoolClient, 'query'>>;
 
   beforeAll(async () => {
     ({ server, pool } = await startLedger({ major, max: 100 }));
+    other = server.pool({ max: 50 });
     transaction = await contractTransaction(pool);
   });
   afterAll(() => server.stop());
 
-  describe('two stores, each with its own pool of pg, keep the contract', () => {
-    let other: Pool;
-    beforeAll(() => {
-      other = server.pool({ max: 50 });
-    });
-
-    test.concurrent.each(storeContract)('$title', ({ check }) =>
-      check(pgStore(pool), { other: pgStore(other), transaction }),
-    );
-  });
+  test.concurrent.each(storeContract)(
+    'two stores, each with its own pool of pg, keep the contract: $title',
+    ({ check }) => check(pgStore(pool), { other: pgStore(other), transaction }),
+  );
 
   test('a claim is read with the backend of its handler, and since when', async () => {
     const own = server.pool({ max: 1 });

@@ -1,7 +1,7 @@
 // The numbers of the errors of MariaDB, as libraries wrap them. The libraries themselves: test/sql, once a week.
 import { createConnection, type Pool, type PoolConnection } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { beginWith, select, startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
 import { inTransaction } from '../support/helpers/transactions.js';
 import { claimFree, requestOf } from './support.js';
@@ -52,14 +52,15 @@ async function claimVictim(wrap: Wrap) {
   return { claim, write: () => claim.tx.query(`INSERT INTO written VALUES ('${id}')`), id };
 }
 
-describe.each<[string, Wrap]>([
+test.each<[string, Wrap]>([
   ['as it is', (error) => error],
   ['as `cause` of a `cause`', (cause) => new Error('query', { cause: new Error('driver', { cause }) })],
   ['as `parent`', (parent) => Object.assign(new Error('query'), { parent })],
   ['in its text', ({ errno }) => new Error(`Raw query failed. Code: \`${errno}\`. Message: \`N/A\``)],
   ['behind a number of the system', (cause) => Object.assign(new Error('socket'), { errno: -104, cause })],
-])('of a library that has the error of the server %s', (_how, wrap) => {
-  test('a claim that is held is in progress, one that has ended is granted anew, and `autocommit` of 0 is named', async () => {
+])(
+  'of a library that has the error of the server %s a claim that is held is in progress, one that has ended is granted anew, and `autocommit` of 0 is named',
+  async (_how, wrap) => {
     const id = crypto.randomUUID();
     const [store, other] = [storeThatWraps(wrap), storeThatWraps(wrap)];
     await database.admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', 'old', 'old', 'facts', 0, 1, 1)`);
@@ -74,8 +75,8 @@ describe.each<[string, Wrap]>([
     ]);
     const unusable = storeThatWraps(wrap, beginWith(database.connect(), 'SET autocommit = 0'));
     await expect(unusable.claim(id, requestOf('a'))).rejects.toMatchObject({ code: 'STORE_REPLY_UNEXPECTED' });
-  });
-});
+  },
+);
 
 test('the writes of a handler after a deadlock that it has swallowed are not kept, and the error names the likely cause', async () => {
   const { claim, write, id } = await claimVictim((error) => error);

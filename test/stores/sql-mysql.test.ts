@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { startClaimDatabaseForFile, select } from '../support/servers/mysql-claims.js';
 import { inTransaction } from '../support/helpers/transactions.js';
@@ -17,11 +17,10 @@ beforeAll(() => {
   return () => other.end();
 });
 
-describe('two stores on MariaDB, each with its own pool of mysql2, keep the contract', () => {
-  test.concurrent.each(storeContract)('$title', ({ check }) =>
-    check(mysqlStore(database.admin), { other: mysqlStore(other), transaction: database.transaction }),
-  );
-});
+test.concurrent.each(storeContract)(
+  'two stores, each with its own pool of mysql2, keep the contract: $title',
+  ({ check }) => check(mysqlStore(database.admin), { other: mysqlStore(other), transaction: database.transaction }),
+);
 
 test('of two handlers of one callback only one commits, although its row was committed early and the lock was lost', async () => {
   const id = crypto.randomUUID();

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { sqlStore, type SqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { pgTransaction } from '../support/helpers/transactions.js';
 import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
@@ -61,15 +61,14 @@ async function makeLibrary(
   };
 }
 
-describe.each([1, 2])('with a pool of %d', (max) => {
-  test.each(waiting.flatMap((waits) => nextUsers.map((next) => [waits, next] as const)))(
-    'nothing is kept of a %s that fails while the server runs its statement, if its connection is next used by %s',
-    async (waits, next) => {
-      const pool = server.pool({ connectionString: `${server.url}${impatience}`, max });
-      await expectNothingKept(server.url, await makeLibrary(pool), waits, next);
-    },
-  );
-});
+const plays = [1, 2].flatMap((max) => waiting.flatMap((waits) => nextUsers.map((next) => [waits, max, next] as const)));
+test.each(plays)(
+  'nothing is kept of a %s that fails while the server runs its statement, with a pool of %d and its connection next used by %s',
+  async (waits, max, next) => {
+    const pool = server.pool({ connectionString: `${server.url}${impatience}`, max });
+    await expectNothingKept(server.url, await makeLibrary(pool), waits, next);
+  },
+);
 
 test('a connection that the server has ended in a handler goes back, and the next delivery has another one', async () => {
   const pool = server.pool({ max: 1 });
