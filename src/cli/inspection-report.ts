@@ -94,7 +94,6 @@ const statuses = {
 const rowsOf = (label: string, record: TransferInspection['record']): string[] =>
   describeRecord(record).map((line, index) => row(index === 0 ? label : '', line));
 
-/** One line or more. */
 function describeRecord(record: TransferInspection['record']): string[] {
   switch (record.state) {
     case 'free':

@@ -105,7 +105,6 @@ function withDefault({ defaultCommand }: Program, args: readonly string[]): read
   return defaultCommand !== undefined && isOption ? [defaultCommand, ...args] : args;
 }
 
-/** Resolves with the exit code. */
 async function runCommand({ version, help, commands }: Program, [name, ...args]: readonly string[]): Promise<number> {
   if (name !== undefined && versionWords.includes(name)) {
     print(`${version()}\n`);

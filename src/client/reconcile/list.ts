@@ -111,7 +111,8 @@ class Repetitions {
       this.#latest.clear();
     }
     if (!this.#first.has(id) && !this.#latest.has(id)) {
-      this.#remember(id);
+      if (this.#latest.size === idsRemembered) this.#latest.clear();
+      (this.#first.size < idsRemembered ? this.#first : this.#latest).add(id);
       this.#inARow = 0;
       return false;
     }
@@ -122,14 +123,5 @@ class Repetitions {
         `${toPrintable(id)}. Its query does not begin after the last row of the previous page: a Date has no microseconds. ` +
         'Select `created_at::text AS at`, and write `(created_at, id) > ($1::text::timestamptz, $2)`.',
     );
-  }
-
-  #remember(id: string): void {
-    if (this.#first.size < idsRemembered) {
-      this.#first.add(id);
-      return;
-    }
-    if (this.#latest.size === idsRemembered) this.#latest.clear();
-    this.#latest.add(id);
   }
 }

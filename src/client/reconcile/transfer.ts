@@ -33,7 +33,6 @@ export interface ReconcileOneOptions<C extends CallbackShape, Tx> {
   signal?: AbortSignal | undefined;
 }
 
-const optionNames = ['id', 'receiver', 'signal'];
 const ignore = (): void => undefined;
 
 /**
@@ -47,7 +46,7 @@ const ignore = (): void => undefined;
 export async function reconcileTransfer<C extends CallbackShape, Tx>(
   options: ReconcileOneOptions<C, Tx>,
 ): Promise<Reconciled> {
-  onlyKnownOptions(options, optionNames);
+  onlyKnownOptions(options, ['id', 'receiver', 'signal']);
   const { id, receiver, signal = new AbortController().signal } = options;
   requireId(id);
   requireReceiver(receiver, 'receive');
@@ -70,12 +69,9 @@ export async function reconcilePending<C extends CallbackShape, Tx>(
   const dateFault = findDateFault(transfer, 'pending');
   const isYoung = dateFault === undefined && Date.now() - findCreationMs(transfer) < minAgeMs;
   if (isYoung) return { id, result: 'pending', reason: 'too_young' };
-  return addFault(await readAndReceive(id, run, receiver), dateFault);
-}
-
-/** Adds an error, unless there is one about more than a date. */
-function addFault(reconciled: Reconciled, error: TransferClientError | undefined): Reconciled {
-  return error === undefined ? reconciled : { error, ...reconciled };
+  const reconciled = await readAndReceive(id, run, receiver);
+  // Another error is about more than a date.
+  return dateFault === undefined ? reconciled : { error: dateFault, ...reconciled };
 }
 
 /**
@@ -92,7 +88,7 @@ export async function reconcilePaid<C extends CallbackShape, Tx>(
   if (error !== undefined) return { id, paid: true, result: 'failed', error };
   const reconciled = await readAndReceive(id, run, receiver, findUnreversed);
   const fault = findDateFault(transfer, 'paid') ?? findOpenFault(transfer, reconciled);
-  return { ...addFault(reconciled, fault), paid: true };
+  return { ...(fault && { error: fault }), ...reconciled, paid: true };
 }
 
 /** After so long, in milliseconds, a payout is not open because its success was read too early. */
