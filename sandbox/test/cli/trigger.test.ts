@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { hmacSignature, transferToken, type TransferCallback, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant, startReceiver } from '../service/support.js';
@@ -27,128 +27,124 @@ test.each<[TransferScenario, number, readonly number[], string]>([
   expect(ended.out.includes('Hint: ')).toBe(code === 1 && Number(statuses.at(-1)) >= 400);
 });
 
-describe('the rows', () => {
-  test('show event, amount, status, duration, reason and when the next attempt is planned', async () => {
-    const { url, bodies } = await startMerchant((_received, count, response) => {
-      if (count === 2) response.end('{"outcome":"processed"}');
-      else response.writeHead(503).end('{"error":true,"statusCode":503,"message":"Not\\u001b[2Jnow","data":null}');
-    });
-    const { code, out, err } = await run(
-      ...['trigger', 'failed', '--to', url, '--amount', '7', '--external-id', 'burst-1'],
-    );
-    expect([code, err]).toEqual([0, '']);
-    expect(out.replace(/\d+ ms/g, 'N ms').split('\n')).toEqual([
-      '   0 s  burst-1  transfer.failed  7 XAF  attempt 1',
-      String.raw`        ← 503  N ms  Not\u{1b}[2Jnow  next in 30 s`,
-      '  30 s  burst-1  transfer.failed  7 XAF  attempt 2',
-      '        ← 200  N ms  processed',
-      'Passed. The callback was acknowledged at attempt 2.',
-      '',
-    ]);
-    expect((JSON.parse(String(bodies()[0])) as TransferCallback).data.amount).toBe(7);
+test('the rows show event, amount, status, duration, reason and when the next attempt is planned', async () => {
+  const { url, bodies } = await startMerchant((_received, count, response) => {
+    if (count === 2) response.end('{"outcome":"processed"}');
+    else response.writeHead(503).end('{"error":true,"statusCode":503,"message":"Not\\u001b[2Jnow","data":null}');
   });
-
-  test('fit into 80 columns, with a reason that is too long on its own line', async () => {
-    const message = 'The handler failed. '.repeat(9);
-    const { url } = await startMerchant((_received, _count, response) => {
-      response.writeHead(500).end(JSON.stringify({ error: true, statusCode: 500, message, data: null }));
-    });
-    const { out } = await run('trigger', 'success', '--to', url, '--external-id', 'x'.repeat(300));
-    expect(longestLine(out)).toBe(80);
-    expect(out).toMatch(/\n {8}← 500 {2}\d+ ms {2}next in 30 s\n {10}The handler failed\. .+…\n/);
-  });
-
-  test('show the seconds of the schedule, whatever the speed', async () => {
-    const { url } = await startMerchant([500, 500, 500, 500]);
-    const { out } = await run('trigger', 'lost-attempts', '--to', url, '--speed', '20000');
-    expect([...out.matchAll(/^ *(\d+) s {2}/gm)].map(([, seconds]) => Number(seconds))).toEqual([0, 30, 90, 210]);
-    expect(out).toContain('← lost: part of the scenario  next in 30 s');
-  });
-
-  test('with --json are one object each, with the result last', async () => {
-    const { url } = await startMerchant([400, 400, 400, 400]);
-    const { code, out } = await run('trigger', 'success', '--to', url, '--json', '--speed', '10000');
-    expect(code).toBe(1);
-    expect(objects(out)).toMatchObject([
-      ...[1, 2, 3, 4].map((number) => ({ type: 'attempt', number, response: { status: 400 } })),
-      { type: 'result', scenario: 'success', attempts: 4, acknowledged: false, passed: false },
-    ]);
-  });
+  const { code, out, err } = await run(
+    ...['trigger', 'failed', '--to', url, '--amount', '7', '--external-id', 'burst-1'],
+  );
+  expect([code, err]).toEqual([0, '']);
+  expect(out.replace(/\d+ ms/g, 'N ms').split('\n')).toEqual([
+    '   0 s  burst-1  transfer.failed  7 XAF  attempt 1',
+    String.raw`        ← 503  N ms  Not\u{1b}[2Jnow  next in 30 s`,
+    '  30 s  burst-1  transfer.failed  7 XAF  attempt 2',
+    '        ← 200  N ms  processed',
+    'Passed. The callback was acknowledged at attempt 2.',
+    '',
+  ]);
+  expect((JSON.parse(String(bodies()[0])) as TransferCallback).data.amount).toBe(7);
 });
 
-describe('a secured endpoint', () => {
-  const secret = 'the-secret-of-the-endpoint';
-  const toConfig = (url: string): string => `
-    import { transferToken } from 'transfer-callbacks';
-    const tokens = transferToken('${secret}');
-    export const callbackUrl = (externalId) => tokens.urlFor('${url}', externalId);
-    export const callbackHeaders = { 'X-Token': '${secret}', 'X-Other': 'a' };`;
-
-  test('is that of the configuration without --to: its callbackUrl and its callbackHeaders, and --header beside', async () => {
-    const tokens = transferToken(secret);
-    const seen: unknown[] = [];
-    const verify: Verifier = (request, callback) => {
-      seen.push([request.headers['x-token'], request.headers['x-other']]);
-      return tokens(request, callback);
-    };
-    const url = await startReceiver({ verify });
-    const cwd = await folderOf(toConfig(url));
-    await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
-    for (const what of [['success'], ['--data', 'callback.json'], ['success', '--json', '--header', 'x-other: b']]) {
-      const { code, out, err } = await start(['trigger', ...what], { cwd }).ended;
-      expect([code, err]).toEqual([0, '']);
-      expect(out).not.toContain(secret);
-    }
-    expect(seen).toEqual([
-      [secret, 'a'],
-      [secret, 'a'],
-      [secret, 'b'],
-    ]);
+test('the rows fit into 80 columns, with a reason that is too long on its own line', async () => {
+  const message = 'The handler failed. '.repeat(9);
+  const { url } = await startMerchant((_received, _count, response) => {
+    response.writeHead(500).end(JSON.stringify({ error: true, statusCode: 500, message, data: null }));
   });
+  const { out } = await run('trigger', 'success', '--to', url, '--external-id', 'x'.repeat(300));
+  expect(longestLine(out)).toBe(80);
+  expect(out).toMatch(/\n {8}← 500 {2}\d+ ms {2}next in 30 s\n {10}The handler failed\. .+…\n/);
+});
 
-  test('takes the signature of a function, over the bytes of each attempt', async () => {
-    const secrets = 'the-secret-of-the-signature';
-    const url = await startReceiver({ verify: hmacSignature({ header: 'x-signature', secrets }) });
-    const cwd = await folderOf(`
-      import { createHmac } from 'node:crypto';
-      export const callbackUrl = '${url}';
-      export const callbackHeaders = (body) => ({
-        'X-Signature': createHmac('sha256', '${secrets}').update(body).digest('hex'),
-      });`);
-    await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
-    for (const what of [['burst'], ['--data', 'callback.json']]) {
-      const { code, out, err } = await start(['trigger', ...what], { cwd }).ended;
-      expect([code, err]).toEqual([0, '']);
-      expect(out).toContain('processed');
-    }
-  });
+test('the rows show the seconds of the schedule, whatever the speed', async () => {
+  const { url } = await startMerchant([500, 500, 500, 500]);
+  const { out } = await run('trigger', 'lost-attempts', '--to', url, '--speed', '20000');
+  expect([...out.matchAll(/^ *(\d+) s {2}/gm)].map(([, seconds]) => Number(seconds))).toEqual([0, 30, 90, 210]);
+  expect(out).toContain('← lost: part of the scenario  next in 30 s');
+});
 
-  test('of the configuration is on this machine, unless --allow-other-hosts is given', async () => {
-    const elsewhere = 'http://merchant.invalid/';
-    const fault = 'to be a URL on this machine, or --allow-other-hosts';
-    const text = await folderOf(`export const callbackUrl = '${elsewhere}';`);
-    await writeFile(join(text, 'callback.json'), '{}');
-    const refused = await start(['trigger', 'success'], { cwd: text }).ended;
-    expect([refused.code, refused.out]).toEqual([2, '']);
-    expect(refused.err).toContain(`Expected the callbackUrl of transfer-callbacks.config.mjs ${fault}`);
-    const made = await folderOf(`export const callbackUrl = () => '${elsewhere}';`);
-    await writeFile(join(made, 'callback.json'), '{}');
-    for (const what of ['success', '--data=callback.json']) {
-      const { code, out, err } = await start(['trigger', what], { cwd: made }).ended;
-      expect([what, code, out]).toEqual([what, 2, '']);
-      expect(err).toMatch(/callbackUrl.* on this machine, or --allow-other-hosts/);
-    }
-    const allowed = await start(['trigger', '--data=callback.json', '--allow-other-hosts'], { cwd: made }).ended;
-    expect([allowed.code, allowed.err]).toEqual([1, '']);
-  });
+test('the rows with --json are one object each, with the result last', async () => {
+  const { url } = await startMerchant([400, 400, 400, 400]);
+  const { code, out } = await run('trigger', 'success', '--to', url, '--json', '--speed', '10000');
+  expect(code).toBe(1);
+  expect(objects(out)).toMatchObject([
+    ...[1, 2, 3, 4].map((number) => ({ type: 'attempt', number, response: { status: 400 } })),
+    { type: 'result', scenario: 'success', attempts: 4, acknowledged: false, passed: false },
+  ]);
+});
 
-  test('that responds 401 is explained once', async () => {
-    const url = await startReceiver({ verify: transferToken(secret) });
-    const { code, out } = await run('trigger', 'success', '--to', url, '--speed', '10000');
-    expect(code).toBe(1);
-    expect(out.match(/← 401/g)).toHaveLength(4);
-    expect(out.match(/Hint: 401 means that a verifier refused the sender/g)).toHaveLength(1);
-  });
+const secret = 'the-secret-of-the-endpoint';
+const toConfig = (url: string): string => `
+  import { transferToken } from 'transfer-callbacks';
+  const tokens = transferToken('${secret}');
+  export const callbackUrl = (externalId) => tokens.urlFor('${url}', externalId);
+  export const callbackHeaders = { 'X-Token': '${secret}', 'X-Other': 'a' };`;
+
+test('a secured endpoint is that of the configuration without --to: its callbackUrl and its callbackHeaders, and --header beside', async () => {
+  const tokens = transferToken(secret);
+  const seen: unknown[] = [];
+  const verify: Verifier = (request, callback) => {
+    seen.push([request.headers['x-token'], request.headers['x-other']]);
+    return tokens(request, callback);
+  };
+  const url = await startReceiver({ verify });
+  const cwd = await folderOf(toConfig(url));
+  await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
+  for (const what of [['success'], ['--data', 'callback.json'], ['success', '--json', '--header', 'x-other: b']]) {
+    const { code, out, err } = await start(['trigger', ...what], { cwd }).ended;
+    expect([code, err]).toEqual([0, '']);
+    expect(out).not.toContain(secret);
+  }
+  expect(seen).toEqual([
+    [secret, 'a'],
+    [secret, 'a'],
+    [secret, 'b'],
+  ]);
+});
+
+test('a secured endpoint takes the signature of a function, over the bytes of each attempt', async () => {
+  const secrets = 'the-secret-of-the-signature';
+  const url = await startReceiver({ verify: hmacSignature({ header: 'x-signature', secrets }) });
+  const cwd = await folderOf(`
+    import { createHmac } from 'node:crypto';
+    export const callbackUrl = '${url}';
+    export const callbackHeaders = (body) => ({
+      'X-Signature': createHmac('sha256', '${secrets}').update(body).digest('hex'),
+    });`);
+  await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
+  for (const what of [['burst'], ['--data', 'callback.json']]) {
+    const { code, out, err } = await start(['trigger', ...what], { cwd }).ended;
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain('processed');
+  }
+});
+
+test('a secured endpoint of the configuration is on this machine, unless --allow-other-hosts is given', async () => {
+  const elsewhere = 'http://merchant.invalid/';
+  const fault = 'to be a URL on this machine, or --allow-other-hosts';
+  const text = await folderOf(`export const callbackUrl = '${elsewhere}';`);
+  await writeFile(join(text, 'callback.json'), '{}');
+  const refused = await start(['trigger', 'success'], { cwd: text }).ended;
+  expect([refused.code, refused.out]).toEqual([2, '']);
+  expect(refused.err).toContain(`Expected the callbackUrl of transfer-callbacks.config.mjs ${fault}`);
+  const made = await folderOf(`export const callbackUrl = () => '${elsewhere}';`);
+  await writeFile(join(made, 'callback.json'), '{}');
+  for (const what of ['success', '--data=callback.json']) {
+    const { code, out, err } = await start(['trigger', what], { cwd: made }).ended;
+    expect([what, code, out]).toEqual([what, 2, '']);
+    expect(err).toMatch(/callbackUrl.* on this machine, or --allow-other-hosts/);
+  }
+  const allowed = await start(['trigger', '--data=callback.json', '--allow-other-hosts'], { cwd: made }).ended;
+  expect([allowed.code, allowed.err]).toEqual([1, '']);
+});
+
+test('a secured endpoint that responds 401 is explained once', async () => {
+  const url = await startReceiver({ verify: transferToken(secret) });
+  const { code, out } = await run('trigger', 'success', '--to', url, '--speed', '10000');
+  expect(code).toBe(1);
+  expect(out.match(/← 401/g)).toHaveLength(4);
+  expect(out.match(/Hint: 401 means that a verifier refused the sender/g)).toHaveLength(1);
 });
 
 test('trigger ends with 2 when the sandbox refuses the transfer', async () => {

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express, { type Express } from 'express';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import {
   basicAuth,
   memoryStore,
@@ -162,79 +162,73 @@ test('each invalid callback has its own title, is refused with a 400 and reaches
   expect(new Set(invalidCallbacks.map(({ title }) => title)).size).toBe(invalidCallbacks.length);
 });
 
-describe('the target', () => {
-  function respondSlowly(_request: IncomingMessage, response: ServerResponse): void {
-    setTimeout(() => response.end(), 5);
+function respondSlowly(_request: IncomingMessage, response: ServerResponse): void {
+  setTimeout(() => response.end(), 5);
+}
+
+test('deliver reaches a listener, a URL, and a server that listens, at any address, or not yet', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
+  const served = await serve(respondSlowly);
+  const open = [createServer(respondSlowly), createServer(respondSlowly), createHttpsServer(selfSigned, respondSlowly)];
+  open[0]?.listen(join(directory, 'socket'));
+  open[1]?.listen(0, 'localhost');
+  open[2]?.listen(0, '127.0.0.1');
+  await Promise.all(open.map((server) => once(server, 'listening')));
+  closing.push(served.close, ...open.map((server) => () => server.close()), () => rm(directory, { recursive: true }));
+  const idle = [createServer(respondSlowly), createHttpsServer(selfSigned, respondSlowly)];
+  for (const target of [respondSlowly, served.url, new URL(served.url), ...open, ...idle]) {
+    expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
   }
+  expect([...open, ...idle].map(({ listening }) => listening)).toEqual([true, true, true, false, false]);
+});
 
-  test('deliver reaches a listener, a URL, and a server that listens, at any address, or not yet', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
-    const served = await serve(respondSlowly);
-    const open = [
-      createServer(respondSlowly),
-      createServer(respondSlowly),
-      createHttpsServer(selfSigned, respondSlowly),
-    ];
-    open[0]?.listen(join(directory, 'socket'));
-    open[1]?.listen(0, 'localhost');
-    open[2]?.listen(0, '127.0.0.1');
-    await Promise.all(open.map((server) => once(server, 'listening')));
-    closing.push(served.close, ...open.map((server) => () => server.close()), () => rm(directory, { recursive: true }));
-    const idle = [createServer(respondSlowly), createHttpsServer(selfSigned, respondSlowly)];
-    for (const target of [respondSlowly, served.url, new URL(served.url), ...open, ...idle]) {
-      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
-    }
-    expect([...open, ...idle].map(({ listening }) => listening)).toEqual([true, true, true, false, false]);
+test('deliver posts to the path of a URL', async () => {
+  const { app, bodies } = appResponding(200);
+  const { url, close } = await serve(app);
+  closing.push(close);
+  await deliver(`${url}/callbacks`, 'x');
+  await deliver(`${url}/callbacks`, 'x', { path: '/elsewhere' });
+  expect(bodies).toEqual(['POST /callbacks application/json x', 'POST /elsewhere application/json x']);
+});
+
+test('deliver checks the certificate of a URL, as the service would', async () => {
+  const server = createHttpsServer(selfSigned, (_request, response) => response.end());
+  closing.push(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  expect(await deliver(`https://127.0.0.1:${port}`, {}, { retry: false })).toEqual({
+    acknowledged: false,
+    responses: [expect.stringMatching(/^self-signed certificate/)],
   });
+});
 
-  test('deliver posts to the path of a URL', async () => {
-    const { app, bodies } = appResponding(200);
-    const { url, close } = await serve(app);
-    closing.push(close);
-    await deliver(`${url}/callbacks`, 'x');
-    await deliver(`${url}/callbacks`, 'x', { path: '/elsewhere' });
-    expect(bodies).toEqual(['POST /callbacks application/json x', 'POST /elsewhere application/json x']);
-  });
+test('several concurrent deliveries reach one server that does not listen', async () => {
+  const server = createServer(respondSlowly);
+  const short = deliver(server, {});
+  const long = deliver(server, {}, { copies: 5 });
+  expect(await short).toEqual({ acknowledged: true, responses: [200] });
+  expect(await long).toEqual({ acknowledged: true, responses: [200, 200, 200, 200, 200] });
+  expect(server.listening).toBe(false);
+});
 
-  test('deliver checks the certificate of a URL, as the service would', async () => {
-    const server = createHttpsServer(selfSigned, (_request, response) => response.end());
-    closing.push(() => server.close());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    expect(await deliver(`https://127.0.0.1:${port}`, {}, { retry: false })).toEqual({
-      acknowledged: false,
-      responses: [expect.stringMatching(/^self-signed certificate/)],
-    });
-  });
+test('a server that starts to listen during a delivery keeps its own port', async () => {
+  const server = createServer(respondSlowly).listen(0, '127.0.0.1');
+  closing.push(() => server.close());
+  expect(server.listening).toBe(false);
+  expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
+  expect(server.listening).toBe(true);
+});
 
-  test('several concurrent deliveries reach one server that does not listen', async () => {
-    const server = createServer(respondSlowly);
-    const short = deliver(server, {});
-    const long = deliver(server, {}, { copies: 5 });
-    expect(await short).toEqual({ acknowledged: true, responses: [200] });
-    expect(await long).toEqual({ acknowledged: true, responses: [200, 200, 200, 200, 200] });
-    expect(server.listening).toBe(false);
-  });
-
-  test('a server that starts to listen during a delivery keeps its own port', async () => {
-    const server = createServer(respondSlowly).listen(0, '127.0.0.1');
-    closing.push(() => server.close());
-    expect(server.listening).toBe(false);
-    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
-    expect(server.listening).toBe(true);
-  });
-
-  test.each<[string, unknown]>([
-    ['a path', '/callbacks'],
-    ['a URL without a scheme', 'localhost:3000'],
-    ['null', null],
-    ['an app that has its server within', { listen: () => undefined, server: createServer() }],
-  ])('deliver refuses %s as a target, and the error lists what it accepts', async (_title, target) => {
-    await expect(deliver(target as string, {})).rejects.toMatchObject({
-      code: 'INVALID_ARGUMENT',
-      message: expect.stringMatching(
-        /^Expected `target` to be an app, a request listener, an http or https server \(of Fastify: `app\.server`\), or a URL, got /,
-      ) as string,
-    });
+test.each<[string, unknown]>([
+  ['a path', '/callbacks'],
+  ['a URL without a scheme', 'localhost:3000'],
+  ['null', null],
+  ['an app that has its server within', { listen: () => undefined, server: createServer() }],
+])('deliver refuses %s as a target, and the error lists what it accepts', async (_title, target) => {
+  await expect(deliver(target as string, {})).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringMatching(
+      /^Expected `target` to be an app, a request listener, an http or https server \(of Fastify: `app\.server`\), or a URL, got /,
+    ) as string,
   });
 });
