@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { ipAllowList, transferCallbackHandler, urlToken } from 'transfer-callbacks/web';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { containing } from '../support/helpers/containing.js';
 import { errorBody } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/logger.js';
 import { json } from './support.js';
@@ -43,6 +44,13 @@ async function readResponse(response: Response): Promise<[number, string]> {
   return [response.status, await response.text()];
 }
 
+/** Hands a request to a handler with recording options. */
+async function receive(request: unknown) {
+  const { options, handled, logged } = recordingOptions();
+  const response = await transferCallbackHandler(options)(request as WebRequest);
+  return { response: await readResponse(response), handled, logged };
+}
+
 const callback = transferSucceeded({ reference: 'Élodie — 付款' });
 const text = JSON.stringify(callback);
 const bytes = new TextEncoder().encode(text);
@@ -55,9 +63,8 @@ describe('the body of a web request', () => {
     ['a stream with empty chunks', streamOf(new Uint8Array(), bytes, new Uint8Array())],
     ['a stream with the bytes of another realm', streamOf(runInNewContext('Uint8Array.from(bytes)', { bytes }))],
   ])('a request made of %s is read whole', async (_what, body) => {
-    const { options, handled } = recordingOptions();
-    const response = await transferCallbackHandler(options)(toRequest(body));
-    expect(await readResponse(response)).toEqual([200, '{"outcome":"processed"}']);
+    const { response, handled } = await receive(toRequest(body));
+    expect(response).toEqual([200, '{"outcome":"processed"}']);
     expect(handled).toEqual([callback]);
   });
 
@@ -79,26 +86,19 @@ describe('the body of a web request', () => {
     ],
   ];
   test.each(faults)('a body that %s is a fault of the app: 500, and the log names the cause', async (_how, make) => {
-    const { options, handled, logged } = recordingOptions();
-    const response = await transferCallbackHandler(options)((await make()) as Request);
-    expect(await readResponse(response)).toEqual(unreadable);
+    const { response, handled, logged } = await receive(await make());
+    expect(response).toEqual(unreadable);
     expect(handled).toEqual([]);
-    expect(logged).toMatchObject([
-      {
-        details: {
-          err: { code: 'BODY_CONSUMED', message: expect.stringContaining('before anything reads it') as string },
-        },
-      },
-    ]);
+    const err = { code: 'BODY_CONSUMED', message: containing('before anything reads it') };
+    expect(logged).toMatchObject([{ details: { err } }]);
   });
 
   test('a request without a body is not JSON', async () => {
-    const response = await transferCallbackHandler(recordingOptions().options)(toRequest(null));
-    expect(await readResponse(response)).toEqual([400, errorBody(400, 'The body is not JSON.')]);
+    const { response } = await receive(toRequest(null));
+    expect(response).toEqual([400, errorBody(400, 'The body is not JSON.')]);
   });
 
   test('a body that breaks off runs nothing, and its response acknowledges nothing', async () => {
-    const { options, handled, logged } = recordingOptions();
     let isBegun = false;
     const body = toStream({
       pull(controller) {
@@ -107,9 +107,7 @@ describe('the body of a web request', () => {
         isBegun = true;
       },
     });
-    expect(await readResponse(await transferCallbackHandler(options)(toRequest(body)))).toEqual([400, '']);
-    expect(handled).toEqual([]);
-    expect(logged).toEqual([]);
+    expect(await receive(toRequest(body))).toEqual({ response: [400, ''], handled: [], logged: [] });
   });
 });
 
@@ -191,16 +189,10 @@ describe('the sender of a web request', () => {
 });
 
 test('the handler responds with 500 and logs the cause where it gets no request at all', async () => {
-  const { options, logged } = recordingOptions();
-  const response = await transferCallbackHandler(options)(undefined as unknown as WebRequest);
-  expect(await readResponse(response)).toEqual([500, '']);
-  expect(logged).toMatchObject([
-    {
-      level: 'error',
-      message: 'A callback could not be responded to.',
-      details: { err: { name: 'TypeError' } },
-    },
-  ]);
+  const { response, logged } = await receive(undefined);
+  expect(response).toEqual([500, '']);
+  const message = 'A callback could not be responded to.';
+  expect(logged).toMatchObject([{ level: 'error', message, details: { err: { name: 'TypeError' } } }]);
 });
 
 describe('what a host passes beside the request', () => {

@@ -25,19 +25,13 @@ describe.each(expressServers)('ipAllowList on $name', (server) => {
     const { url, admits, refuses } = await startGuarded(server, ipAllowList(['203.0.113.0/24', '2001:db8::/32']), {
       settings: { 'trust proxy': trust },
     });
-    await admits(url, forwarded('203.0.113.7'));
-    await admits(url, forwarded('2001:db8::7'));
-    await admits(url, forwarded('::ffff:203.0.113.7'));
-    await admits(url, forwarded('::FFFF:203.0.113.7'));
-    await admits(url, forwarded('::ffff:cb00:7107'));
+    const mapped = ['::ffff:203.0.113.7', '::FFFF:203.0.113.7', '::ffff:cb00:7107'];
+    for (const address of ['203.0.113.7', '2001:db8::7', ...mapped]) await admits(url, forwarded(address));
     await admits(url, forwarded('198.51.100.1', '203.0.113.7'));
     await refuses(url, forwarded('203.0.113.7', '198.51.100.1'));
-    await refuses(url, forwarded('198.51.100.1'));
-    await refuses(url, forwarded('2001:db9::7'));
-    await refuses(url, forwarded('::ffff:198.51.100.1'));
-    await refuses(url, forwarded('203.0.113.7:443'));
-    await refuses(url, forwarded('203.0.113'));
-    await refuses(url, forwarded('unknown'));
+    const others = ['198.51.100.1', '2001:db9::7', '::ffff:198.51.100.1'];
+    for (const address of [...others, '203.0.113.7:443', '203.0.113', 'unknown'])
+      await refuses(url, forwarded(address));
     await refuses(url);
   });
 
@@ -56,17 +50,10 @@ describe.each(expressServers)('ipAllowList on $name', (server) => {
       await refuses(url);
       await refuses(url, forwarded('127.0.0.1'));
       expect(logged).toHaveLength(2);
-      expect(logged[0]).toMatchObject({
-        level: 'warn',
-        details: {
-          err: {
-            code: 'INVALID_ARGUMENT',
-            message:
-              'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address. ' +
-              "Write `app.set('trust proxy', ['10.0.0.7'])`, with the address of each proxy.",
-          },
-        },
-      });
+      const message =
+        'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address. ' +
+        "Write `app.set('trust proxy', ['10.0.0.7'])`, with the address of each proxy.";
+      expect(logged[0]).toMatchObject({ level: 'warn', details: { err: { code: 'INVALID_ARGUMENT', message } } });
     },
   );
 });
