@@ -13,7 +13,6 @@ import {
   toFingerprint,
 } from './facts.js';
 import type { ReceiverParts } from './handle.js';
-import { isClosing } from './in-flight.js';
 import type { Confirm } from './options.js';
 import type { Ending } from './outcomes.js';
 import type { CallbackFields, PayoutService, Reading } from './payout-service.js';
@@ -45,7 +44,7 @@ export async function confirmCallback(
     takeConfirmed(delivery, read, onReversed !== undefined);
     return undefined;
   } catch (error) {
-    return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error: toReason(error) };
+    return inFlight.wasAborted(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error: toReason(error) };
   }
 }
 

@@ -14,7 +14,6 @@ export const reconciliation = 'reconciliation';
  */
 export type WaitUntil = (work: Promise<void>) => unknown;
 
-/** One arrival of a callback. */
 export interface Arrival {
   /** The name of the delivery: see `createDeliveryNamer`. */
   readonly name: string;
@@ -40,7 +39,6 @@ export class Delivery {
   readonly key: string;
   readonly externalId: string | undefined;
   event!: EventShape['event'];
-  /** Set for an event of `onOther`. */
   readonly type: string | undefined;
   status: FinalStatus | undefined;
   timestamp: string | undefined;
@@ -80,7 +78,6 @@ export class Delivery {
     this.#waitEndedAt = performance.now();
   }
 
-  /** Returns how the delivery ends if its id was handled with these facts. */
   compareWith(recorded: string): Ending {
     if (haveSameFacts(recorded, this.fingerprint)) return { outcome: 'duplicate' };
     const [before, now] = [parseFingerprint(recorded), parseFingerprint(this.fingerprint)];
@@ -114,13 +111,6 @@ export class Delivery {
   }
 }
 
-/** The time and the process of a delivery's arrival, as parsed from its name. */
-export interface DeliveryOrigin {
-  readonly at: Date;
-  readonly host: string;
-  readonly pid: number;
-}
-
 /**
  * Returns a function that names deliveries: time, host, process and number, such as
  * `2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2h1-17`. The name is also the token of the delivery's claim, so that
@@ -150,8 +140,8 @@ export function toDeliveryName(token: string): string {
   return token.replace(/(-\d+)\.\d+$/, '$1');
 }
 
-/** Parses the name of a delivery. Returns `undefined` for a string of another form. */
-export function parseDeliveryName(name: string): DeliveryOrigin | undefined {
+/** Returns the time and the process of a delivery's arrival. Returns `undefined` for a name of another form. */
+export function parseDeliveryName(name: string): { at: Date; host: string; pid: number } | undefined {
   const parts = /^(?<time>[^/]+)\/(?<host>[^/]+)\/(?<pid>\d+)\/[^/]+$/.exec(name)?.groups;
   if (parts === undefined) return undefined;
   const { time, host, pid } = parts as Record<'time' | 'host' | 'pid', string>;

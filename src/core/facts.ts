@@ -70,25 +70,18 @@ export function isSameAmount(one: unknown, other: unknown): boolean {
   const [first, second] = [toDecimal(one), toDecimal(other)];
   if (first === undefined || first.sign !== second?.sign) return false;
   const scale = Math.max(first.scale, second.scale);
-  const align = (amount: Decimal): string => amount.digits + '0'.repeat(scale - amount.scale);
+  const align = (amount: typeof first): string => amount.digits + '0'.repeat(scale - amount.scale);
   const [digits, others] = [align(first), align(second)];
   return digits.padStart(others.length, '0') === others.padStart(digits.length, '0');
-}
-
-interface Decimal {
-  readonly sign: string;
-  readonly digits: string;
-  /** How many of the digits are behind the point. */
-  readonly scale: number;
 }
 
 /** JavaScript writes a small number with an exponent, of at most three digits. */
 const decimal = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i;
 
-/** Returns `undefined` for a string that is not a decimal number. */
-function toDecimal(amount: unknown): Decimal | undefined {
+function toDecimal(amount: unknown) {
   const [, sign = '', whole, fraction = '', exponent = 0] = decimal.exec(String(amount)) ?? [];
   if (whole === undefined) return undefined;
+  // The scale is how many of the digits are behind the point.
   return { sign, digits: whole + fraction, scale: fraction.length - Number(exponent) };
 }
 
@@ -103,12 +96,10 @@ export function showFingerprint(fingerprint: string): TransferCallbackFacts | un
 }
 
 function parseFacts(fingerprint: string, read: (fact: unknown) => unknown): TransferCallbackFacts | undefined {
-  let facts: TransferCallbackFacts | undefined;
   try {
     const [status, amount, currency, externalId] = (JSON.parse(fingerprint) as unknown[]).map(read);
-    facts = Object.freeze({ status, amount, currency, externalId }) as TransferCallbackFacts;
+    return Object.freeze({ status, amount, currency, externalId }) as TransferCallbackFacts;
   } catch {
-    // It is not JSON, or not a list.
+    return undefined; // It is not JSON, or not a list.
   }
-  return facts;
 }

@@ -46,11 +46,13 @@ export async function forgetCallback(id: string, options: ForgetOptions, parts: 
   // A store without `read` compares the fingerprint itself.
   const targets = found.length > 0 ? seen : toTargets(id, parts);
   if (targets.length === 0) return false;
+  const { delivery } = (seen[0]?.record ?? {}) as { delivery?: string };
+  const other = found.find((each) => each.record.state === 'handled' && !isSeen(each))?.record;
   const details = {
-    ...toSeen(seen),
+    ...(delivery !== undefined && { delivery }),
     id,
     recorded: showFingerprint(fingerprint),
-    ...toStays(found, isSeen),
+    ...(other?.state === 'handled' && { stays: showFingerprint(other.fingerprint) }),
     by,
     reason,
   };
@@ -73,21 +75,6 @@ export async function forgetCallback(id: string, options: ForgetOptions, parts: 
   logger.warn(forgotten, 'A handled callback was forgotten; its next delivery runs the handler.');
   forgottenChannel.publish(forgotten);
   return true;
-}
-
-/** Returns the delivery whose handler had succeeded, if the store knows it. */
-function toSeen([seen]: readonly FoundRecord[]): Pick<ForgottenCallback, 'delivery'> {
-  const { delivery } = (seen?.record ?? {}) as { delivery?: string };
-  return { ...(delivery !== undefined && { delivery }) };
-}
-
-/** Returns the facts of the record that stays, if another one is handled. */
-function toStays(
-  found: readonly FoundRecord[],
-  isSeen: (each: FoundRecord) => boolean,
-): Pick<ForgottenCallback, 'stays'> {
-  const stays = found.find((each) => each.record.state === 'handled' && !isSeen(each))?.record;
-  return stays?.state === 'handled' ? { stays: showFingerprint(stays.fingerprint) } : {};
 }
 
 function requireText(option: string, value: unknown): void {

@@ -25,7 +25,6 @@ export interface ReceiverParts extends ClaimParts {
   hasWarnedOfTime: boolean;
 }
 
-/** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
 /** Runs the handler of a delivery that was granted its claim. Returns how any other delivery ends. */
@@ -128,7 +127,6 @@ class HandlerRun {
   }
 }
 
-/** Calls the handler of the event. */
 function callHandler(
   delivery: Delivery,
   context: HandlerContext<unknown>,

@@ -1,23 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setDeadline, withDeadline } from '../lib/deadline.js';
-import { TransferCallbackError } from '../lib/errors.js';
-
-/** Returns whether a call was ended because the receiver closes. */
-export function isClosing(error: unknown): boolean {
-  try {
-    return error instanceof TransferCallbackError && error.code === 'CLOSING';
-  } catch {
-    // `confirm` threw a value that cannot be read.
-    return false;
-  }
-}
 
 /**
  * Work on a callback that `close` waits for. A held claim has all members, a call of `confirm` has `abort`, and a
  * function of `afterCommit` only the id.
  */
 export interface Work {
-  /** The id of the callback. */
   readonly id: string;
   /** Its key in the store, while a handler runs or its success is recorded. */
   readonly key?: string;
@@ -46,6 +34,7 @@ export class InFlight {
   #onIdle: () => void = () => undefined;
   // An array, not a Set: V8 keeps a Set's outgrown tables, and the deliveries in them, until a major GC.
   readonly #work: Work[] = [];
+  #reason: Error | undefined;
 
   begin(): void {
     this.#count += 1;
@@ -56,7 +45,6 @@ export class InFlight {
     if (this.#count === 0) this.#onIdle();
   }
 
-  /** Adds work, until `remove`. */
   add(work: Work): void {
     this.#work.push(work);
     this.begin();
@@ -95,7 +83,13 @@ export class InFlight {
     }
   }
 
+  /** Returns whether a call was ended by `abortAll`. */
+  wasAborted(error: unknown): boolean {
+    return this.#reason !== undefined && error === this.#reason;
+  }
+
   abortAll(reason: Error): void {
+    this.#reason = reason;
     for (const work of [...this.#work]) work.abort?.(reason);
   }
 

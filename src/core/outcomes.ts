@@ -203,18 +203,18 @@ export function findRow(outcome: TransferCallbackOutcome): OutcomeRow {
     if (outcome.late) return special.late;
   }
   if (outcome.outcome === 'duplicate' && outcome.recorded !== undefined) return special.superseded;
-  if (outcome.outcome === 'conflict' && isOtherTransfer(outcome)) return special.otherTransfer;
+  if (outcome.outcome === 'conflict') {
+    const { recorded, received } = outcome;
+    // One service gives an id to one transfer.
+    const isOther = recorded?.status === received?.status && recorded?.externalId !== received?.externalId;
+    if (recorded !== undefined && isOther) return special.otherTransfer;
+  }
   if (outcome.outcome === 'ignored' && outcome.count === 1) return special.firstIgnored;
   if (outcome.outcome === 'invalid') {
     if (outcome.error !== undefined) return special.unreadable;
     if (outcome.verified) return special.undocumented;
   }
   return outcomes[outcome.outcome];
-}
-
-/** One service gives an id to one transfer. */
-function isOtherTransfer({ recorded, received }: Extract<Ending, { outcome: 'conflict' }>): boolean {
-  return recorded !== undefined && recorded.status === received?.status && recorded.externalId !== received?.externalId;
 }
 
 /** How a delivery of a valid callback from a trusted sender can end. */

@@ -14,7 +14,6 @@ export interface Ids {
   readonly externalId?: string;
 }
 
-/** Returns the ids that are known. */
 export function toIds(id: string | undefined, externalId: string | undefined): Ids {
   return { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
 }

@@ -39,10 +39,12 @@ export async function receiveCallback(
     const refusal = await verifySender(verify, reading, verifyTimeoutMs);
     if (refusal !== undefined) return endUnread(arrival, refusal, parts);
   }
-  if (reading.kind !== 'callback') {
-    const ended = reading.kind === 'invalid' ? toInvalid(reading, verify !== undefined) : acknowledge(reading, parts);
-    return endUnread(arrival, ended, parts);
+  if (reading.kind === 'invalid') {
+    const { issues, ids, error } = reading;
+    const why = { issues, verified: verify !== undefined, ...ids, ...(error !== undefined && { error }) };
+    return endUnread(arrival, { outcome: 'invalid', ...why }, parts);
   }
+  if (reading.kind !== 'callback') return endUnread(arrival, acknowledge(reading, parts), parts);
   const delivery = new Delivery(arrival, reading.callback, reading.fields);
   if (reading.hasWrongTime === true) warnOfTime({ delivery: delivery.name, id: delivery.id }, parts);
   return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
@@ -56,19 +58,13 @@ function warnOfTime(details: object, parts: ReceiverParts): void {
   parts.options.logger.warn(details, message);
 }
 
-function toInvalid({ issues, ids, error }: ReadingOf<'invalid'>, verified: boolean): Invalid {
-  return { outcome: 'invalid', issues, verified, ...ids, ...(error !== undefined && { error }) };
-}
-
 /** Ends a delivery that the definition of the service declares to need no handler. */
-function acknowledge(reading: ReadingOf<'ignored' | 'pending'>, { ignored }: ReceiverParts): Ignored {
+function acknowledge(reading: Extract<Reading, { kind: 'ignored' | 'pending' }>, { ignored }: ReceiverParts): Ignored {
   const type = toPrintable(reading.kind === 'ignored' ? reading.name : reading.state);
   if (reading.kind === 'ignored') return { outcome: 'ignored', type, count: ignored.count(type) };
   const { id, externalId } = reading.ids;
   return { outcome: 'ignored', ...toIds(id && toPrintable(id), externalId && toPrintable(externalId)), type };
 }
-
-type ReadingOf<K extends Reading['kind']> = Extract<Reading, { kind: K }>;
 
 /**
  * Ends a delivery for which `receive` was called with wrong options. No handler runs, because `fault` may be about a

@@ -12,9 +12,7 @@ export interface Target {
 }
 
 /** A record that was read. The token of its claim is replaced by the name of the delivery. */
-export interface FoundRecord extends Target {
-  readonly record: StoreRecord;
-}
+export type FoundRecord = Target & { readonly record: StoreRecord };
 
 /** Returns the records that an id may mean: of the transfer, of the event of `onOther`, and of the refund. */
 export function toTargets(id: string, { options }: ClaimParts): readonly Target[] {
@@ -41,7 +39,10 @@ export async function readRecords(
     Promise.all(
       toTargets(id, parts).map(async (target) => {
         const record = requireRecord(await store.read?.(target.key, target.name));
-        return { ...target, record: withDeliveryName(record) };
+        const { delivery } = record as { delivery?: unknown };
+        // No log line contains the token of a second claim.
+        const name = typeof delivery === 'string' && { delivery: toDeliveryName(delivery) };
+        return { ...target, record: { ...record, ...name } as StoreRecord };
       }),
     );
   const found = await callStore(storeTimeoutMs, readAll);
@@ -61,13 +62,6 @@ export function unsupported(method: 'read' | 'forget'): TransferCallbackError {
     'STORE_UNSUPPORTED',
     `Expected \`store\` to have \`${method}\`; this store has none.`,
   );
-}
-
-/** Replaces the token of the claim by the name of the delivery. No log line contains the token of a second claim. */
-function withDeliveryName(record: StoreRecord): StoreRecord {
-  const { delivery } = record as { delivery?: unknown };
-  if (typeof delivery !== 'string') return record;
-  return { ...record, delivery: toDeliveryName(delivery) } as StoreRecord;
 }
 
 /** Throws STORE_REPLY_UNEXPECTED unless `record` is one. A store in JavaScript may resolve with any value. */

@@ -4,7 +4,7 @@ import type { CallbackOf, EventShape, OtherEvent } from './callback.js';
 import type { Confirm, OnFailed, OtherHandlers, ReceiverOptions, ResolvedOptions } from './options.js';
 import { receiverDefaults, resolveTimes } from './times.js';
 import { documentedService } from './documented.js';
-import type { PayoutService, StateMeaning } from './payout-service.js';
+import type { PayoutService } from './payout-service.js';
 import type { CallbackStore } from './store.js';
 import { requireVerifiers } from './verify.js';
 
@@ -48,7 +48,8 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   }
   requireFunction('onSuccess', onSuccess, unwritten);
   const service = resolveService(options);
-  requireOtherHandlers(service, { onFailed, onReversed, onOther, store, retentionMs: options.retentionMs });
+  requireOtherHandlers(service, { onFailed, onReversed, onOther });
+  if (onReversed !== undefined) requireForReversals(store as CallbackStore<unknown>, options.retentionMs);
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
   if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
     throw invalidArgument('logger', 'false or an object with warn and error', logger, 'logger: console');
@@ -71,7 +72,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
 // These functions read the receiver's options about its service. Each throws INVALID_ARGUMENT.
 
 /** Returns the service whose callbacks the receiver reads. */
-export function resolveService<E extends EventShape>(options: {
+function resolveService<E extends EventShape>(options: {
   readonly service?: PayoutService<E>;
 }): PayoutService<CallbackOf<E> | OtherEvent> {
   // Without a service, E is its default, TransferCallback. One that is not found by its name, or that a circular import
@@ -86,23 +87,26 @@ export function resolveService<E extends EventShape>(options: {
   throw invalidArgument('service', expected, service, 'service: defineService({ read, states })');
 }
 
-interface Handlers {
-  readonly onFailed?: unknown;
-  readonly onReversed?: unknown;
-  readonly onOther?: unknown;
-  readonly store: Pick<CallbackStore<unknown>, 'transactional' | 'claimsBoth'>;
-  readonly retentionMs?: unknown;
+/** A missing handler would lose money, and a handler that is never called is a mistake about the service. */
+function requireOtherHandlers({ meanings }: PayoutService, options: Partial<Record<OtherHandlerName, unknown>>): void {
+  for (const [meaning, name] of otherHandlers) {
+    if (meanings.has(meaning)) requireFunction(name, options[name], unwritten);
+    else if (options[name] !== undefined) {
+      throw invalidArgument(name, `left out, because no state of the service is ${meaning}`, options[name]);
+    }
+  }
 }
 
-/** A missing handler would lose money, and a handler that is never called is a mistake about the service. */
-export function requireOtherHandlers(
-  { meanings }: PayoutService,
-  { onFailed, onReversed, onOther, store, retentionMs }: Handlers,
-): void {
-  requireFor('FAILED', 'onFailed', onFailed, meanings);
-  requireFor('REVERSED', 'onReversed', onReversed, meanings);
-  requireFor('OTHER', 'onOther', onOther, meanings);
-  if (onReversed === undefined) return;
+const otherHandlers = [
+  ['FAILED', 'onFailed'],
+  ['REVERSED', 'onReversed'],
+  ['OTHER', 'onOther'],
+] as const;
+
+type OtherHandlerName = (typeof otherHandlers)[number][1];
+
+/** Checks what a receiver needs beside `onReversed`. */
+function requireForReversals(store: CallbackStore<unknown>, retentionMs: unknown): void {
   const { transactional, claimsBoth } = store;
   if (transactional === true && claimsBoth !== true) {
     const expected =
@@ -124,18 +128,10 @@ export function requireOtherHandlers(
 const dayMs = 86_400_000;
 
 /** The code that an error proposes for a handler. People paste it, and an empty one would acknowledge each callback. */
-export const unwritten = "async ({ data }) => { throw new Error('Not written yet') }";
-
-function requireFor(meaning: StateMeaning, name: string, handler: unknown, meanings: ReadonlySet<StateMeaning>): void {
-  if (meanings.has(meaning)) {
-    requireFunction(name, handler, unwritten);
-  } else if (handler !== undefined) {
-    throw invalidArgument(name, `left out, because no state of the service is ${meaning}`, handler);
-  }
-}
+const unwritten = "async ({ data }) => { throw new Error('Not written yet') }";
 
 /** Returns the function that confirms a callback, if there is one. */
-export function resolveConfirm(
+function resolveConfirm(
   { makeConfirm }: PayoutService,
   options: { readonly confirm?: unknown },
 ): ((...given: never) => unknown) | undefined {

@@ -39,12 +39,10 @@ export interface RetryLaterOptions extends ErrorOptions {
 
 /** Returns whether a handler threw `RetryLater`. Compares the code: the class may be loaded as ESM and as CommonJS. */
 export function isRetryLater(error: unknown): error is RetryLater {
-  let isRetry = false;
   try {
     const { code, retryAfterMs } = error as Partial<RetryLater>;
-    isRetry = error instanceof Error && code === 'RETRY_LATER' && Number.isInteger(retryAfterMs);
+    return error instanceof Error && code === 'RETRY_LATER' && Number.isInteger(retryAfterMs);
   } catch {
-    // The handler threw `undefined` or `null`, or a value whose properties throw.
+    return false; // The handler threw `undefined` or `null`, or a value whose properties throw.
   }
-  return isRetry;
 }

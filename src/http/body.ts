@@ -3,14 +3,13 @@ import { isUnreadable, Unreadable } from '../core/validate.js';
 import { isUtf8 } from 'node:buffer';
 import { TransferCallbackError } from '../lib/errors.js';
 import { readHeader, type SenderRequest } from './request.js';
-import type { Fault } from './responses.js';
 
 /** A request that the sender must send differently, with the response to it. */
-export class RequestFault extends Unreadable implements Fault {
-  readonly status: Fault['status'];
+export class RequestFault extends Unreadable {
+  readonly status: 400 | 405 | 413 | 415;
   readonly message: string;
 
-  constructor(status: Fault['status'], message: string) {
+  constructor(status: RequestFault['status'], message: string) {
     super(message);
     this.status = status;
     this.message = message;
@@ -107,12 +106,6 @@ export function consumed(message: string, options?: ErrorOptions): Unreadable {
   return new Unreadable(message, new TransferCallbackError('BODY_CONSUMED', message, options));
 }
 
-/** The properties that an app's middleware may have added to a request. */
-interface Parsed {
-  body?: unknown;
-  rawBody?: unknown;
-}
-
 const bodyIsGone =
   'Another middleware, or a hook that listens to `data`, has read the body and left it neither in request.body nor in ' +
   'request.rawBody: mount the router before that middleware, or remove the hook.';
@@ -133,7 +126,7 @@ const bodyIsGone =
  * | none                        | read   |              | the app is at fault                                    |
  */
 export function readBody(
-  request: IncomingMessage & Parsed,
+  request: IncomingMessage & { body?: unknown; rawBody?: unknown },
   limitBytes: number,
 ): ReadBody | Promise<ReadBody | undefined> {
   const { body, rawBody } = request;

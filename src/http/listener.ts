@@ -4,7 +4,7 @@ import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from '..
 import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { readBody } from './body.js';
 import { resolveHttpOptions, type ResolvedHttpOptions, type TransferCallbackOptions } from './options.js';
-import { requestReceiver, type ReceivedRequest } from './request-receiver.js';
+import { requestReceiver } from './request-receiver.js';
 import { respond } from './responses.js';
 
 /** A request listener for `http.createServer`, and for `http2.createSecureServer` with its compatibility API. */
@@ -38,17 +38,15 @@ export function deliveryListener<C extends CallbackShape, Tx, HostRequest extend
   const receiveRequest = requestReceiver(options, readBody);
 
   async function respondToDelivery(request: HostRequest, response: ServerResponse): Promise<void> {
-    let received: ReceivedRequest | undefined;
+    let delivery: string | undefined;
     try {
-      received = await receiveRequest(request);
+      const received = await receiveRequest(request);
       if (received === undefined) return; // The client is gone.
+      delivery = received.delivery;
       respond(request, response, received.response, receiver.closing, bodyLimitBytes);
     } catch (error) {
       // Other middleware has already responded. Close the connection: its status must not pass for ours.
-      receiver.options.logger.error(
-        { delivery: received?.delivery, err: error },
-        'A callback could not be responded to.',
-      );
+      receiver.options.logger.error({ delivery, err: error }, 'A callback could not be responded to.');
       response.destroy();
     }
   }

@@ -74,7 +74,12 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   // Each once, because a verifier that refuses replays would refuse its second call.
   const given = new Set([service?.verify ?? [], verify ?? []].flat());
   const verifiers = [...given] as Verifier<CallbackOf<C>, HostRequest>[];
-  requireOneToken(verifiers);
+  if (verifiers.filter(({ readsPath }) => readsPath === true).length > 1) {
+    // Two tokens would never both be the last segment of one path.
+    const expected =
+      'verifiers of which at most one reads the path, that of the `service` included: one URL has one token';
+    throw invalidSecret('verify', expected, verifiers);
+  }
   if (verifiers.length === 0 && confirm !== undefined && onOther !== undefined) {
     // `confirm` queries transfers. A forged event for `onOther` would make the real one a duplicate.
     const expected = 'given beside `onOther`, whose events `confirm` cannot vouch for';
@@ -84,14 +89,6 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
     logger.warn({}, 'Every sender of callbacks is trusted: set `verify` or `confirm`.');
   }
   return { receiver, verifiers, bodyLimitBytes };
-}
-
-/** Two tokens would never both be the last segment of one path. */
-function requireOneToken(verifiers: readonly { readonly readsPath?: boolean | undefined }[]): void {
-  if (verifiers.filter(({ readsPath }) => readsPath === true).length < 2) return;
-  const expected =
-    'verifiers of which at most one reads the path, that of the `service` included: one URL has one token';
-  throw invalidSecret('verify', expected, verifiers);
 }
 
 function findReceiverOption(name: string): string | undefined {

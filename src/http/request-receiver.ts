@@ -10,12 +10,6 @@ import { Refused } from '../core/validate.js';
 import { notSynchronous } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 
-/** The response to a request, and the name of its delivery in the logs. */
-export interface ReceivedRequest {
-  readonly delivery: string;
-  readonly response: CallbackResponse;
-}
-
 const bodyThrows = '`request.body` throws when it is read: mount the router before the middleware that sets it.';
 const wrongMethod = new RequestFault(405, 'A callback is a POST.');
 
@@ -26,7 +20,10 @@ const wrongMethod = new RequestFault(405, 'A callback is a POST.');
 export function requestReceiver<C extends CallbackShape, Tx, HostRequest extends SenderRequest>(
   { receiver, verifiers, bodyLimitBytes }: ResolvedHttpOptions<C, Tx, HostRequest>,
   readBody: (request: HostRequest, limitBytes: number) => ReadBody | Promise<ReadBody | undefined>,
-): (request: HostRequest, waitUntil?: WaitUntil) => Promise<ReceivedRequest | undefined> {
+): (
+  request: HostRequest,
+  waitUntil?: WaitUntil,
+) => Promise<{ delivery: string; response: CallbackResponse } | undefined> {
   // A log line names a verifier as `verifier 2 of 2, urlToken`. One of this package has the name of its maker.
   const named = verifiers.map((verify, index) => {
     const place = `verifier ${index + 1} of ${verifiers.length}`;

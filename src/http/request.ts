@@ -82,7 +82,8 @@ export function makeVerifier<Verify extends (...parts: never[]) => boolean | Pro
 
 /** Returns the header of this name, which is in lower case. Returns `undefined` if there is none or Node has a list. */
 export function readHeader({ headers }: SenderRequest, name: string): string | undefined {
-  const value = isWebHeaders(headers) ? headers.get(name) : headers[name];
+  // No header can be mistaken for the method, because Node's headers are strings and lists.
+  const value = typeof headers.get === 'function' ? headers.get(name) : (headers as IncomingHttpHeaders)[name];
   return typeof value === 'string' ? value : undefined;
 }
 
@@ -106,9 +107,4 @@ export function toHeaderName(option: string, name: unknown, example: string): st
     throw invalidSecret(option, 'a header that every host passes on unchanged', name, example);
   }
   return name.toLowerCase();
-}
-
-/** No header can be mistaken for the method, because Node's headers are strings and lists. */
-function isWebHeaders(headers: SenderRequest['headers']): headers is { get(name: string): string | null } {
-  return typeof headers.get === 'function';
 }

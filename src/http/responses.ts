@@ -4,12 +4,7 @@ import { setBackgroundTimer } from '../lib/deadline.js';
 import type { Issue } from '../lib/standard-schema.js';
 import { findRow, type OutcomeName, type TransferCallbackOutcome } from '../core/outcomes.js';
 import { firstRetryMs } from '../core/service.js';
-
-/** The response to a request that could not be read. Replaces the response to `invalid`. */
-export interface Fault {
-  readonly status: 400 | 405 | 413 | 415;
-  readonly message: string;
-}
+import type { RequestFault } from './body.js';
 
 /** A response without the headers that concern only the connection. */
 export interface CallbackResponse {
@@ -21,8 +16,14 @@ export interface CallbackResponse {
 /** The responses to outcomes that mean that a handler has succeeded, each made once. */
 const acknowledgements: Partial<Record<OutcomeName, CallbackResponse>> = {};
 
-/** Returns the response to an outcome. The body of a failure has the service's error shape (service §2.3). */
-export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): CallbackResponse {
+/**
+ * Returns the response to an outcome, in place of the response to `invalid` to `fault`. The body of a failure has the
+ * service's error shape (service §2.3).
+ */
+export function toResponse(
+  outcome: TransferCallbackOutcome,
+  fault?: Pick<RequestFault, 'status' | 'message'>,
+): CallbackResponse {
   const row = findRow(outcome);
   if (row.status === 200) {
     const { outcome: name } = outcome;
@@ -39,7 +40,6 @@ export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): Cal
   return toJsonResponse(status, { error: true, statusCode: status, message, data: null }, headers);
 }
 
-/** Adds the path of the first issue to the message. */
 function withPath<R extends { readonly message: string }>(row: R, issues: readonly Issue[]): R {
   const path = issues[0]?.path.map(String).join('.');
   return path ? { ...row, message: `${row.message} See ${path}.` } : row;

@@ -56,51 +56,42 @@ export function notSynchronous(promise: Promise<unknown>, message: string): Tran
   return new TransferCallbackError('INVALID_ARGUMENT', message);
 }
 
-/** What `wholeNumber` accepts. The error proposes the number in the range that is nearest to `example`. */
-interface Range {
-  readonly min: number;
-  /** Default `maxTimerMs`. */
-  readonly max?: number | undefined;
-  readonly example?: number;
-}
-
-/** Returns `value` if it is a whole number in the range, and throws INVALID_ARGUMENT otherwise. */
-export function wholeNumber(option: string, value: unknown, { min, max = maxTimerMs, example }: Range): number {
+/**
+ * Returns `value` if it is a whole number in the range, and throws INVALID_ARGUMENT otherwise. The error proposes the
+ * number in the range that is nearest to `example`.
+ */
+export function wholeNumber(
+  option: string,
+  value: unknown,
+  { min, max = maxTimerMs, example }: { min: number; max?: number | undefined; example?: number },
+): number {
   const number = Number.isInteger(value) ? (value as number) : NaN;
   if (number >= min && number <= max) return number;
   const proposal = example === undefined ? '' : `${option}: ${Math.min(Math.max(example, min), max)}`;
   throw invalidArgument(option, `a whole number from ${min} to ${max}`, value, proposal);
 }
 
-/** Throws INVALID_ARGUMENT if `value` is not a boolean. */
 export function requireBoolean(option: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidArgument(option, 'true or false', value, `${option}: true`);
 }
 
-/** Throws INVALID_ARGUMENT if `value` is not a function. */
 export function requireFunction(option: string, value: unknown, example: string): void {
   if (typeof value !== 'function') throw invalidArgument(option, 'a function', value, `${option}: ${example}`);
 }
 
-/** Returns whether `value` has all of these methods. */
 export function hasMethods(value: unknown, ...names: readonly string[]): boolean {
   const known = (value ?? {}) as Readonly<Record<string, unknown>>;
   return names.every((name) => typeof known[name] === 'function');
 }
 
-/** The advice of an error about options. */
-interface OptionAdvice {
-  /** Returns a sentence about an option that belongs elsewhere. */
-  readonly findPlace?: (name: string) => string | undefined;
-  /** The code to write in place of a value that is not an object with options. */
-  readonly example?: string;
-}
-
-/** Throws INVALID_ARGUMENT if `options` is not an object with options, or has a key that is not one of `known`. */
+/**
+ * Throws INVALID_ARGUMENT if `options` is not an object with options, or has a key that is not one of `known`.
+ * `findPlace` returns a sentence about an option that belongs elsewhere.
+ */
 export function onlyKnownOptions(
   options: unknown,
   known: readonly string[],
-  { findPlace = () => undefined, example }: OptionAdvice = {},
+  { findPlace = () => undefined, example }: { findPlace?: (name: string) => string | undefined; example?: string } = {},
 ): void {
   if (!mayHaveOptions(options, known)) throw invalidArgument('options', 'an object', options, example);
   const name = Object.keys(options).find((each) => !known.includes(each));

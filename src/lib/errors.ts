@@ -70,14 +70,6 @@ export function listCauses(error: unknown): readonly Readonly<Record<string, unk
   return found;
 }
 
-/** The parts of a message about an option or an argument that does not fit. None contains a secret. */
-export interface InvalidOption {
-  readonly option: string;
-  readonly expected: string;
-  readonly got: string;
-  readonly write?: string;
-}
-
 /**
  * Thrown or reported by every part of the package. Only the client's requests throw `TransferClientError`.
  *
@@ -96,7 +88,12 @@ export class TransferCallbackError extends Error {
   /** The code to write instead, if there is one. */
   declare readonly write?: string;
 
-  constructor(code: TransferCallbackErrorCode, message: string, options?: ErrorOptions, invalid?: InvalidOption) {
+  constructor(
+    code: TransferCallbackErrorCode,
+    message: string,
+    options?: ErrorOptions,
+    invalid?: Pick<TransferCallbackError, 'option' | 'expected' | 'got' | 'write'>,
+  ) {
     super(withSection(code, message), options);
     this.name = 'TransferCallbackError';
     this.code = code;

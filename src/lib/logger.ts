@@ -59,8 +59,11 @@ function describe(details: object): object {
 function describeError(error: unknown): object {
   if (typeof error === 'string') return { message: error };
   if (typeof error !== 'object' || error === null) return { message: `Not an error: ${typeof error}` };
-  const [name, message, code, stack] = ['name', 'message', 'code', 'stack'].map((field) => readField(error, field));
-  const err = { ...(isCode(code) ? { code } : {}), ...strings({ name, message, stack }) };
+  const err: Record<string, unknown> = {};
+  for (const field of ['code', 'name', 'message', 'stack']) {
+    const value = readField(error, field);
+    if (typeof value === 'string' || (field === 'code' && typeof value === 'number')) err[field] = value;
+  }
   // pino would take `Object`, the name of the constructor, for the type of the error. Without a constructor it takes
   // `name`.
   return Object.defineProperty(err, 'constructor', { value: undefined });
@@ -75,14 +78,6 @@ function readField(error: object, field: string): unknown {
   } catch {
     return `Reading \`${field}\` throws.`;
   }
-}
-
-function isCode(code: unknown): boolean {
-  return typeof code === 'string' || typeof code === 'number';
-}
-
-function strings(fields: Record<string, unknown>): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => typeof value === 'string'));
 }
 
 /* eslint-disable no-console -- the default logger is the console. */

@@ -8,7 +8,6 @@ export class Slots {
     this.#free = size;
   }
 
-  /** How many are waiting for a slot. */
   waiting({ urgent = false } = {}): number {
     return (urgent ? this.#urgent : this.#normal).size;
   }

@@ -24,7 +24,6 @@ export interface Issue {
   readonly message: string;
 }
 
-/** Describes what does not fit, for an error. */
 export function describeIssues(issues: readonly Issue[]): string {
   return issues
     .map(({ path, message }) => toPrintable(path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`))
@@ -70,7 +69,12 @@ export function parseWith<T>(
   if (result.issues === undefined) return { value: result.value };
   // valibot and ArkType quote the value in their messages, which could be a phone number. The lists of ArkType are of a
   // class whose `map` returns another one of it.
-  return { issues: Array.from(result.issues, ({ path = [] }) => ({ path: Array.from(path, toKey), message })) };
+  return {
+    issues: Array.from(result.issues, ({ path = [] }) => ({
+      path: Array.from(path, (part) => (typeof part === 'object' ? part.key : part)),
+      message,
+    })),
+  };
 }
 
 /**
@@ -85,7 +89,3 @@ function findNearest(issue: ZodIssue): readonly Issue[] {
 
 const findDepth = (issues: readonly ZodIssue[]): number =>
   Math.min(...issues.map(({ path, errors = [] }) => path.length + Math.max(0, ...errors.map(findDepth))));
-
-function toKey(segment: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
-  return typeof segment === 'object' ? segment.key : segment;
-}

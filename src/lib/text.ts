@@ -1,4 +1,3 @@
-/** How many characters of a string are shown. */
 const longest = 255;
 
 /** One search for this ends most strings: they are plain ASCII. */
@@ -29,11 +28,7 @@ export function copyString(original: string): string {
 
 /** Returns the whole string, with the same characters as their numbers. */
 export function escapeUnprintable(text: string): string {
-  return text.replace(unprintable, toEscape);
-}
-
-function toEscape(character: string): string {
-  return `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
+  return text.replace(unprintable, (character) => `\\u{${Number(character.codePointAt(0)).toString(16)}}`);
 }
 
 /**

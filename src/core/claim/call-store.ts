@@ -3,6 +3,7 @@ import { graceMs, waitWithin } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js';
 import { storeChannel, traceStoreCall, type StoreCall } from '../trace.js';
+import type { Delivery } from '../delivery.js';
 import { isReversalOf } from '../facts.js';
 import type { SafeLogger } from '../../lib/logger.js';
 import type { InFlight } from '../in-flight.js';
@@ -47,11 +48,8 @@ export function rulesOf({ transactional, claimsBoth }: CallbackStore<unknown>, l
 /** A request of the receiver. It always has the times that are optional for other callers. */
 export type TimedRequest = ClaimRequest & Required<Pick<ClaimRequest, 'timeoutMs' | 'queueMs'>>;
 
-/** What a claim is about: the key of a callback, and its id, which names it in log lines and traces. */
-export interface Claimed {
-  readonly key: string;
-  readonly id: string;
-}
+/** The callback that is claimed. */
+type Claimed = Pick<Delivery, 'key' | 'id'>;
 
 /**
  * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateValue`
@@ -88,7 +86,6 @@ function claimRecord(
   );
 }
 
-/** Calls a method of a claim. Rejects with STORE_TIMEOUT, or as the store does. */
 export function callClaim<Method extends Exclude<StoreCall['method'], 'claim'>>(
   claim: Claim<unknown>,
   method: Method,

@@ -10,7 +10,6 @@ import type { Line, LineEnd } from './line.js';
 
 const firstRetryPauseMs = 100;
 
-/** How a delivery can end after its handler has succeeded. */
 export type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unavailable' }>;
 
 /**
@@ -72,9 +71,7 @@ export class HeldClaim implements Work {
   }
 
   get handlerMs(): number | undefined {
-    return this.#state === 'running' || this.#state === 'overdue' || this.#state === 'lost'
-      ? this.#runningMs
-      : undefined;
+    return ['running', 'overdue', 'lost'].includes(this.#state) ? performance.now() - this.#startedAt : undefined;
   }
 
   get signal(): AbortSignal {
@@ -95,8 +92,7 @@ export class HeldClaim implements Work {
   async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
     try {
-      const reply = await callClaim(this.#claim, 'settle', this.id, this.#request);
-      const overlapped = this.#startAfterCommit(reply, afterCommit);
+      const overlapped = await this.#record(afterCommit);
       this.finish(this.#success);
       return { outcome: 'processed', overlapped };
     } catch (thrown) {
@@ -118,10 +114,8 @@ export class HeldClaim implements Work {
     try {
       await callClaim(this.#claim, 'release', this.id, this.#request);
     } catch (error) {
-      logger.warn(
-        { ...this.#logFields, err: error },
-        `A claim could not be released; it is free within ${leaseMs} ms.`,
-      );
+      const message = `A claim could not be released; it is free within ${leaseMs} ms.`;
+      logger.warn({ ...this.#logFields, err: error }, message);
     }
     this.finish();
   }
@@ -135,13 +129,8 @@ export class HeldClaim implements Work {
     this.#parts.inFlight.remove(this);
   }
 
-  /** The fields of every log line. */
   get #logFields(): { delivery: string; id: string } {
     return { delivery: this.#request.token, id: this.id };
-  }
-
-  get #runningMs(): number {
-    return performance.now() - this.#startedAt;
   }
 
   /** What the deliveries that wait get. They do not ask the store, which may not have recorded the success yet. */
@@ -196,7 +185,7 @@ export class HeldClaim implements Work {
 
   async #renewLease(): Promise<void> {
     const { logger, handlerTimeoutMs } = this.#parts.options;
-    if (this.#state === 'running' && this.#runningMs > maxHandlerTimeouts * handlerTimeoutMs) {
+    if (this.#state === 'running' && performance.now() - this.#startedAt > maxHandlerTimeouts * handlerTimeoutMs) {
       this.#state = 'overdue';
       clearTimeout(this.#heartbeat);
       logger.error(this.#logFields, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
@@ -214,10 +203,8 @@ export class HeldClaim implements Work {
       const error = toReason(thrown);
       // The next renewal runs before the lease expires, unless the event loop is blocked.
       if (this.#renewalError === undefined && this.#state === 'running') {
-        logger.warn(
-          { ...this.#logFields, err: error },
-          'The lease of a callback could not be renewed; it is tried again.',
-        );
+        const message = 'The lease of a callback could not be renewed; it is tried again.';
+        logger.warn({ ...this.#logFields, err: error }, message);
       }
       this.#renewalError = error;
     }
@@ -232,7 +219,9 @@ export class HeldClaim implements Work {
     const { options, rules } = this.#parts;
     const { store, logger } = options;
     if (rules.isTransactional) return false;
-    const request = { ...this.#request, token: this.#nextToken() };
+    this.#claimCount += 1;
+    // `…/k3x9q2h1-17.2` is the second claim of `…/k3x9q2h1-17`.
+    const request = { ...this.#request, token: `${this.#request.token}.${this.#claimCount}` };
     const reply = await claimCallback(store, this.#line, request, rules);
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
@@ -243,27 +232,19 @@ export class HeldClaim implements Work {
     return true;
   }
 
-  /** The name of the delivery, and the number of the claim: `…/k3x9q2h1-17.2` is the second one of `…/k3x9q2h1-17`. */
-  #nextToken(): string {
-    this.#claimCount += 1;
-    return `${this.#request.token}.${this.#claimCount}`;
-  }
-
   #lose(): void {
-    const { logger } = this.#parts.options;
     this.#state = 'lost';
     clearTimeout(this.#heartbeat);
     this.abort(new TransferCallbackError('LEASE_LOST', 'The claim has ended or passed to another delivery.'));
-    const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
-    logger.error(
-      { ...this.#logFields, ...cause },
-      'The claim of a callback was lost: another delivery may run its handler too.',
-    );
+    const details = { ...this.#logFields, ...(this.#renewalError !== undefined && { err: this.#renewalError }) };
+    const message = 'The claim of a callback was lost: another delivery may run its handler too.';
+    this.#parts.options.logger.error(details, message);
     this.#passOn();
   }
 
-  /** Starts `afterCommit`, unless another delivery had taken the claim. Returns whether one had. */
-  #startAfterCommit(reply: { overlapped: boolean } | undefined, afterCommit: AfterCommit): boolean {
+  /** Records the success. Starts `afterCommit`, unless another delivery had taken the claim. Returns whether one had. */
+  async #record(afterCommit: AfterCommit): Promise<boolean> {
+    const reply: { overlapped: boolean } | undefined = await callClaim(this.#claim, 'settle', this.id, this.#request);
     // A JavaScript store may resolve with any value: all others are successes.
     const overlapped = reply?.overlapped === true;
     // The other delivery may have run its handler too: what follows a success must not run twice.
@@ -279,8 +260,7 @@ export class HeldClaim implements Work {
       await pause(pauseMs, { keepAlive: false });
       pauseMs = Math.min(2 * pauseMs, leaseMs / renewalsPerLease);
       try {
-        const reply = await callClaim(this.#claim, 'settle', this.id, this.#request);
-        const overlapped = this.#startAfterCommit(reply, afterCommit);
+        const overlapped = await this.#record(afterCommit);
         const message = 'A handled callback was recorded on retry';
         if (overlapped) logger.error(this.#logFields, `${message}; it may have been handled twice.`);
         else logger.warn(this.#logFields, `${message}.`);

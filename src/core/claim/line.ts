@@ -25,9 +25,7 @@ const longestPauseMs = 1_000;
  * of them, and `end` does both.
  */
 export class Line {
-  /** The key of the callback in the store. */
   readonly key: string;
-  /** Names the callback in log lines and traces. */
   readonly id: string;
   /** They contain this one while a delivery has the turn. */
   readonly #lines: PassingEntries<Line>;
@@ -89,7 +87,15 @@ export class Line {
    */
   async pause(waitEndsAt: number): Promise<'ask' | 'leave'> {
     const pauseMs = Math.min(this.#askAgainAt, waitEndsAt) - performance.now();
-    if (pauseMs > 0) await this.#sleep(pauseMs);
+    if (pauseMs > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pauseMs);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
     const now = performance.now();
     return now < waitEndsAt || now - this.#askedAt >= firstPauseMs ? 'ask' : 'leave';
   }
@@ -122,19 +128,8 @@ export class Line {
     return result;
   }
 
-  /** Ends the wait of a delivery whose time is up. */
   #dismiss(waiter: Waiter): void {
     this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
     waiter.resolve({ state: 'in_progress' });
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

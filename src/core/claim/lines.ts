@@ -32,11 +32,10 @@ export class Lines {
    * Claims the callback of a delivery, and tells the delivery when it begins to wait for another one that holds the
    * claim. A refund claims both records, or only the record of the refund if it reverses a success. Never rejects.
    */
-  claim(delivery: Delivery): Promise<HeldClaim | LineEnd> {
-    return this.#claim(delivery, performance.now() + this.#parts.options.inFlightWaitMs);
-  }
-
-  #claim(delivery: Delivery, waitEndsAt: number): Promise<HeldClaim | LineEnd> {
+  claim(
+    delivery: Delivery,
+    waitEndsAt = performance.now() + this.#parts.options.inFlightWaitMs,
+  ): Promise<HeldClaim | LineEnd> {
     const lines = this.#claimsBoth(delivery) ? this.#refunds : this.#lines;
     const line = lines.get(delivery.key);
     return line === undefined
@@ -63,7 +62,7 @@ export class Lines {
     }
     // A failure has learned of the success that this reverses.
     const isReversal = result.state === 'handled' && isReversalOf(result.fingerprint, delivery.fingerprint);
-    return isReversal ? this.#claim(delivery, waitEndsAt) : result;
+    return isReversal ? this.claim(delivery, waitEndsAt) : result;
   }
 
   /** Asks the store, and again while another process holds the claim. */
@@ -113,7 +112,10 @@ export class Lines {
    * delivery has settled. A reply that is read late proves nothing either. All claims have the same token: no handler
    * runs yet under one that a late release could free. Never rejects.
    */
-  async #claimInTime(line: Line, request: TimedRequest): Promise<ClaimReply<unknown> | Unavailable> {
+  async #claimInTime(
+    line: Line,
+    request: TimedRequest,
+  ): Promise<ClaimReply<unknown> | Extract<LineEnd, { state: 'unavailable' }>> {
     const { options, rules } = this.#parts;
     let granted: Claim<unknown> | undefined;
     let isHeld = false;
@@ -139,8 +141,6 @@ export class Lines {
     }
   }
 }
-
-type Unavailable = Extract<LineEnd, { state: 'unavailable' }>;
 
 /** Returns `in_progress` for the delivery that has the turn, and lets the next one ask. */
 function leave(line: Line): LineEnd {

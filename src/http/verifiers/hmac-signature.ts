@@ -132,7 +132,6 @@ function signer(scheme: Scheme, newest: Buffer | undefined) {
   return (body: string | Uint8Array, options: SignOptions = {}): Record<string, string> => sign(body, options);
 }
 
-/** The number of bytes that each algorithm makes. */
 const digestBytes = { sha256: 32, sha384: 48, sha512: 64 };
 /** A secret in each encoding. */
 const written = { utf8: /^/, base64: /^[\w+/-]+=*$/, hex: /^(?:[\da-f]{2})+$/i };

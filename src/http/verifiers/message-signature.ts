@@ -121,7 +121,6 @@ function deriveComponents({ host, origin, pathname, protocol, search }: URL): Re
   ]);
 }
 
-/** Returns the names of the option `covered`. Throws INVALID_ARGUMENT. */
 function toComponentNames(covered: unknown, derived: readonly string[]): readonly string[] {
   const isName = (each: unknown): boolean =>
     typeof each === 'string' && (derived.includes(each) || /^[a-z\d-]+$/.test(each));
@@ -136,24 +135,18 @@ function coversAll(components: readonly string[], required: readonly string[]): 
   return new Set(components).size === components.length && required.every((name) => covered.has(name));
 }
 
-/** The signature of a request, and what its input says. Times are in seconds. */
-interface MessageSignature {
-  readonly signature: Buffer;
-  readonly components: readonly string[];
-  /** The input without its label, which is signed. */
-  readonly params: string;
-  readonly algorithm: string | undefined;
-  readonly created: number | undefined;
-  readonly expires: number | undefined;
-}
+type MessageSignature = NonNullable<ReturnType<typeof parseSignature>>;
 
 const component = String.raw`"@?[a-z\d!#$%&'*+.^_|~\x60-]+"`;
 const parameter = String.raw`;(?:(?:created|expires)=\d{1,15}|(?:alg|keyid|nonce|tag)="(?:[ !#-[\]-~]|\\["\\])*")`;
 /** One label, components without parameters, and the known parameters, as RFC 9421 writes them in the signed string. */
 const inputForm = new RegExp(`^([a-z*][a-z\\d_.*-]*)=(\\((${component}(?: ${component})*)\\)((?:${parameter})*))$`);
 
-/** Returns `undefined` if the headers do not have one signature of this form. */
-function parseSignature(input = '', signature = ''): MessageSignature | undefined {
+/**
+ * Returns the signature of a request, and what its input says: its `params` are the input without its label, which is
+ * signed, and times are in seconds. Returns `undefined` if the headers do not have one signature of this form.
+ */
+function parseSignature(input = '', signature = '') {
   const [, label, params = '', components = '', parameters = ''] = inputForm.exec(input) ?? [];
   const [, name, base64 = ''] = /^([^=]+)=:([^:]+):$/.exec(signature) ?? [];
   const bytes = Buffer.from(base64, 'base64');
@@ -192,7 +185,6 @@ function toDigest(body: Uint8Array, bits: string): string {
   return `sha-${bits}=:${createHash(`sha${bits}`).update(body).digest('base64')}:`;
 }
 
-/** Returns the string that is signed, as bytes. */
 function toSignatureBase(components: readonly string[], values: readonly string[], params: string): Buffer {
   const lines = components.map((name, index) => `"${name}": ${values[index] ?? ''}`);
   // Hosts decode a header as Latin-1, so that these are the bytes that were received.

@@ -135,21 +135,19 @@ const isPem = /^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----[^-]+----
 const isPrivatePem = /^-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
 const privateInPlaceOfPublic = 'This is a private key. Give the public key of the service.';
 
-/** Returns the keys. Throws INVALID_ARGUMENT. */
 export function toPublicKeys(publicKeys: PublicKeys): readonly KeyObject[] {
   const [newest, ...older] = (Array.isArray(publicKeys) ? publicKeys : [publicKeys]) as readonly unknown[];
   return [newest, ...older.filter((each) => each !== undefined)].map((given) => {
-    const key = parsePem(given);
+    const key = isPem.test(toLines(given)) ? parseKey(createPublicKey, given) : undefined;
     if (key !== undefined && findAlgorithms(key).length > 0) return key;
     const remedy = isPrivatePem.test(toLines(given)) ? privateInPlaceOfPublic : correctVariable;
     throw invalidVariable('publicKeys', description, given, 'publicKeys: process.env.PUBLIC_KEY', remedy);
   });
 }
 
-function parsePem(given: unknown): KeyObject | undefined {
-  const pem = toLines(given);
+function parseKey(create: (pem: string) => KeyObject, given: unknown): KeyObject | undefined {
   try {
-    return isPem.test(pem) ? createPublicKey(pem) : undefined;
+    return create(toLines(given));
   } catch {
     return undefined;
   }
@@ -163,16 +161,10 @@ function toLines(given: unknown): string {
 /** How ECDSA is written: in DER, or as two numbers, one after the other. */
 export type DsaEncoding = 'der' | 'ieee-p1363';
 
-/** Signs as the service does. */
-interface Signer {
-  readonly algorithm: AlgorithmName;
-  readonly sign: (bytes: Uint8Array) => Buffer;
-}
-
 /** Returns what signs with the private key of one of the public keys. Throws INVALID_ARGUMENT. */
-export function toSigner(secret: unknown, dsaEncoding: DsaEncoding, publicKeys: readonly KeyObject[]): Signer {
+export function toSigner(secret: unknown, dsaEncoding: DsaEncoding, publicKeys: readonly KeyObject[]) {
   oneOf('dsaEncoding', dsaEncoding, ['der', 'ieee-p1363']);
-  const key = parsePrivateKey(secret);
+  const key = parseKey(createPrivateKey, secret);
   const algorithm = key && findAlgorithms(key).at(0);
   if (!key || !algorithm || !publicKeys.some((each) => each.equals(createPublicKey(key)))) {
     const example = 'sign(body, { secret: process.env.TEST_PRIVATE_KEY })';
@@ -180,18 +172,9 @@ export function toSigner(secret: unknown, dsaEncoding: DsaEncoding, publicKeys: 
   }
   const { hash, options }: Algorithm = algorithms[algorithm];
   const how = { key, dsaEncoding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST, ...options };
-  return { algorithm, sign: (bytes) => sign(hash, bytes, how) };
+  return { algorithm, sign: (bytes: Uint8Array): Buffer => sign(hash, bytes, how) };
 }
 
-function parsePrivateKey(given: unknown): KeyObject | undefined {
-  try {
-    return createPrivateKey(toLines(given));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns the algorithms that a key is made for. */
 function findAlgorithms({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): AlgorithmName[] {
   const { modulusLength = minRsaBits, namedCurve = asymmetricKeyType } = asymmetricKeyDetails ?? {};
   return modulusLength < minRsaBits ? [] : algorithmNames.filter((name) => algorithms[name].key === namedCurve);

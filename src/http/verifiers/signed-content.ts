@@ -29,19 +29,16 @@ export interface SignedContentOptions {
 
 export const signedContentOptionNames = ['header', 'signed', 'timestamp', 'toleranceMs'];
 
-/** How signatures are written. */
 export type SignatureEncoding = 'hex' | 'base64';
-
-/** The number of bytes of a signature, or the least number. */
-interface SignatureSize {
-  readonly bytes: number;
-  readonly orMore?: boolean;
-}
 
 export type SignedContent = ReturnType<typeof resolveSignedContent>;
 
 /** Checks the options. Throws INVALID_ARGUMENT. */
-export function resolveSignedContent(options: SignedContentOptions, encoding: SignatureEncoding, size: SignatureSize) {
+export function resolveSignedContent(
+  options: SignedContentOptions,
+  encoding: SignatureEncoding,
+  size: Parameters<typeof toForm>[1],
+) {
   const isTimed = 'timestamp' in options;
   oneOf('encoding', encoding, ['hex', 'base64']);
   const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
@@ -128,7 +125,6 @@ function describeAge(timestamp: string, toleranceMs: number): string {
   return `a timestamp ${Math.abs(seconds)} s ${side}, with a tolerance of ${toleranceMs / 1_000} s`;
 }
 
-/** Returns the signed strings, one after the other. */
 export function fillTemplate(
   { template }: SignedContent,
   own: { readonly body: Uint8Array; readonly timestamp: string },
@@ -139,7 +135,7 @@ export function fillTemplate(
 }
 
 /** Returns the form of a signature, without the padding of Base64. */
-function toForm(encoding: SignatureEncoding, { bytes, orMore = false }: SignatureSize): RegExp {
+function toForm(encoding: SignatureEncoding, { bytes, orMore = false }: { bytes: number; orMore?: boolean }): RegExp {
   const [character, perByte, count] =
     encoding === 'hex' ? ['[\\da-fA-F]', '{2}', bytes] : ['[\\w+/-]', '', Math.ceil((4 * bytes) / 3)];
   return new RegExp(`(?<!${character})(?:${character}${perByte}){${count}${orMore ? ',' : ''}}(?!${character})`, 'g');

@@ -19,7 +19,6 @@ export type Secret = string | undefined | readonly (string | undefined)[];
 
 export const minSecretLength = 16;
 
-/** What an error expects in place of something else. */
 export const secretDescription = `a string of at least ${minSecretLength} characters without blanks at its ends`;
 
 /** The advice of an error about a secret that the app chooses. */
