@@ -49,7 +49,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   requireFunction('onSuccess', onSuccess, unwritten);
   const service = resolveService(options);
   requireOtherHandlers(service, { onFailed, onReversed, onOther });
-  if (onReversed !== undefined) requireForReversals(store as CallbackStore<unknown>, options.retentionMs);
+  if (onReversed !== undefined) requireForReversals(store, options.retentionMs);
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
   if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
     throw invalidArgument('logger', 'false or an object with warn and error', logger, 'logger: console');

@@ -97,8 +97,8 @@ export function waitWithin<T>(
 }
 
 /**
- * Makes a signal that aborts when `outer` does, and after `timeoutMs` with `timeoutError()`. `clear` must be called when
- * the signal is no longer needed.
+ * Makes a signal that aborts when `outer` does, and after `timeoutMs` with `timeoutError()`. `clear` must be called
+ * when the signal is no longer needed.
  */
 export function deadlineSignal(
   timeoutMs: number,

@@ -53,7 +53,8 @@ type Claimed = Pick<Delivery, 'key' | 'id'>;
 
 /**
  * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateValue`
- * gets what the call resolves with after that. A call with a name is traced.
+ * gets what the call resolves with after that. A call with a name is traced. `call` may also throw, or return a plain
+ * value.
  */
 export function callStore<T>(
   timeoutMs: number,
@@ -62,7 +63,12 @@ export function callStore<T>(
   onLateValue?: (value: T) => void,
 ): Promise<T> {
   const isTraced = name !== undefined && storeChannel.start.hasSubscribers;
-  return waitWithin(timeoutMs, isTraced ? traceStoreCall(name, call) : call(), lateError, graceMs, onLateValue);
+  try {
+    return waitWithin(timeoutMs, isTraced ? traceStoreCall(name, call) : call(), lateError, graceMs, onLateValue);
+  } catch (error) {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passed on as it came.
+    return Promise.reject(error);
+  }
 }
 
 /**
@@ -78,7 +84,8 @@ function claimRecord(
   const { token, timeoutMs, queueMs } = request;
   return callStore(
     isTransactional ? queueMs + timeoutMs : timeoutMs,
-    async () => requireReply(await store.claim(key, request)),
+    // A JavaScript store may return a plain value.
+    () => Promise.resolve(store.claim(key, request)).then(requireReply),
     { method: 'claim', token, id },
     (reply) => {
       if (reply.state === 'claimed') releaseUnheld(reply.claim, id, request);
@@ -92,8 +99,7 @@ export function callClaim<Method extends Exclude<StoreCall['method'], 'claim'>>(
   id: string,
   { token, timeoutMs }: TimedRequest,
 ): ReturnType<Claim<unknown>[Method]> {
-  // Asynchronous: a JavaScript store may throw, or return a plain value.
-  const call = async (): Promise<unknown> => claim[method]();
+  const call = (): Promise<unknown> => claim[method]();
   return callStore(timeoutMs, call, { method, token, id }) as ReturnType<Claim<unknown>[Method]>;
 }
 

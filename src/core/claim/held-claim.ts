@@ -242,11 +242,11 @@ export class HeldClaim implements Work {
     this.#passOn();
   }
 
-  /** Records the success. Starts `afterCommit`, unless another delivery had taken the claim. Returns whether one had. */
+  /** Records the success, and starts `afterCommit` unless another delivery had the claim. Returns whether one had. */
   async #record(afterCommit: AfterCommit): Promise<boolean> {
-    const reply: { overlapped: boolean } | undefined = await callClaim(this.#claim, 'settle', this.id, this.#request);
+    const reply: unknown = await callClaim(this.#claim, 'settle', this.id, this.#request);
     // A JavaScript store may resolve with any value: all others are successes.
-    const overlapped = reply?.overlapped === true;
+    const overlapped = (reply as { overlapped?: unknown } | null | undefined)?.overlapped === true;
     // The other delivery may have run its handler too: what follows a success must not run twice.
     if (!overlapped) afterCommit.start(this.#logFields, this.#parts);
     return overlapped;
