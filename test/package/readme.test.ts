@@ -11,12 +11,17 @@ import {
   findCheck,
   findServiceApp,
   findServiceCheck,
+  install,
+  installed,
+  makeWorkshop,
+  packageName,
   packages,
   readLedger,
   secret,
+  start as run,
   startApp,
-} from './quick-start.js';
-import { install, installed, makeWorkshop, packageName, start as run, stepMs } from './support.js';
+  stepMs,
+} from './support.js';
 import { startRedisForTest } from '../support/servers/redis-for-file.js';
 
 // The apps of the README and of docs/stores.md, as they are printed, on the tarball and what these pages install.

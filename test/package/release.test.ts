@@ -6,17 +6,22 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'v
 import { post } from '../support/helpers/post.js';
 import { kill, tied } from '../support/programs/child.js';
 import { freePort } from '../support/servers/port.js';
-import { findApp, findCheck, packages, readLedger, secret, startApp } from './quick-start.js';
 import {
+  findApp,
+  findCheck,
   install,
   makeWorkshop,
+  type Manifest,
   packageName,
+  packages,
   readJson,
+  readLedger,
   repository,
   run,
+  secret,
   start,
+  startApp,
   stepMs,
-  type Manifest,
 } from './support.js';
 
 // A release, rehearsed from `npm publish` to the upgrade of an app, on a registry of this test's own.
