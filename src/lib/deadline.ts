@@ -96,15 +96,19 @@ export function waitWithin<T>(
   });
 }
 
-/**
- * Makes a signal that aborts when `outer` does, and after `timeoutMs` with `timeoutError()`. `clear` must be called
- * when the signal is no longer needed.
- */
+/** A signal that aborts at a deadline. */
+interface Deadline {
+  readonly signal: AbortSignal;
+  /** Must be called when the signal is no longer needed. */
+  readonly clear: () => void;
+}
+
+/** Makes a signal that aborts when `outer` does, and after `timeoutMs` with `timeoutError()`. */
 export function deadlineSignal(
   timeoutMs: number,
   outer: AbortSignal | undefined,
   timeoutError: () => Error = () => new DOMException(`No response within ${timeoutMs} ms.`, 'TimeoutError'),
-) {
+): Deadline {
   // Not AbortSignal.any: on Node 20 it leaks memory on a signal that outlives the task.
   const controller = new AbortController();
   const abort = (): void => {
@@ -117,7 +121,7 @@ export function deadlineSignal(
   if (outer?.aborted) abort();
   return {
     signal: controller.signal,
-    clear: (): void => {
+    clear() {
       cancel();
       outer?.removeEventListener('abort', abort);
     },
@@ -128,7 +132,7 @@ export function deadlineSignal(
  * Resolves or rejects as `task(signal)` does, or rejects with the signal's reason when it aborts. The task may go on.
  */
 export async function withDeadline<T>(
-  { signal, clear }: ReturnType<typeof deadlineSignal>,
+  { signal, clear }: Deadline,
   task: (signal: AbortSignal) => T | PromiseLike<T>,
 ): Promise<T> {
   try {
