@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
 import express from 'express';
-import untyped4 from 'express4';
 import { vi } from 'vitest';
 import {
   transferCallbackHandler,
@@ -46,12 +46,12 @@ export const mountPath = '/callbacks/transfers';
 /** The body of the app's own 404, for requests that the package leaves to it. */
 export const notFoundBody = 'the app has no such page';
 
-const express4 = untyped4 as unknown as typeof express;
+const express4 = createRequire(import.meta.url)('express4') as typeof express;
 
 /** Loads the router as a project with Express 4 does: it is made with the `Router` of that version. */
 async function routerOfExpress4(): Promise<typeof transferCallbackRouter> {
   vi.resetModules();
-  vi.doMock('express', () => import('express4'));
+  vi.doMock('express', () => ({ ...express4, default: express4 }));
   try {
     return (await import('transfer-callbacks')).transferCallbackRouter;
   } finally {

@@ -35,9 +35,10 @@ test('the faults of a handler by hand are found in the dialect of its service', 
   const url = await serveBodies(async (body) => {
     const { event, data } = JSON.parse(body) as PaystackCallback;
     const { reference: externalId } = data;
-    if (!event.startsWith('transfer.') || paid.has(`${event} ${externalId}`)) return;
+    if (!event.startsWith('transfer.') || paid.has(`${event} ${externalId}`)) return 200;
     if (event === 'transfer.success') paid.add(`${event} ${externalId}`);
     await book({ data: { externalId, status: event === 'transfer.success' ? 'SUCCESS' : 'FAILED' } });
+    return 200;
   });
   const { code, wrong, less, trial } = await checkService('paystack', url, '--settle', '1', ...count);
   expect(code).toBe(1);
