@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { hmacSignature, transferCallbackListener } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { root } from '../docs/pages.js';
 import { kill } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
@@ -16,20 +16,19 @@ import { recordingOptions } from '../support/helpers/logger.js';
 import { serve } from '../support/servers/serve.js';
 import { token, type Reply } from './cases.js';
 import { bun, deno, hosts } from './hosts.js';
-import { hostsFolder, installHosts } from './programs.js';
+import { hostsFolder } from './programs.js';
 import { findHost, pagePath, renderHost, renderPage } from './page.js';
 import { startHost, tryHost } from './start.js';
 
 const run = promisify(execFile);
 
-/** Ends what hangs. The packages are downloaded at the first run, and one host is built. */
+/** Ends what hangs. One host is built. */
 const stepMs = 600_000;
 
 let page: string;
 let listener: Reply[];
 
 beforeAll(async () => {
-  await installHosts(inject('tarball'));
   const [host] = hosts;
   listener = await tryHost(host ?? expect.fail('There is no host.'));
   page = await readFile(join(root, pagePath), 'utf8');

@@ -2,19 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { post } from '../support/helpers/post.js';
 import { root } from '../docs/pages.js';
 import { token } from './cases.js';
-import { installHosts } from './programs.js';
 import { pagePath } from './page.js';
 import { withHost } from './start.js';
 import { workerDates, workerHost } from './hosts.js';
 
-/** Ends what hangs. The packages are downloaded at the first run. */
+/** Ends what hangs. */
 const stepMs = 600_000;
-
-beforeAll(() => installHosts(inject('tarball')), stepMs);
 
 const headers = { 'X-Callback-Token': token, 'CF-Connecting-IP': '127.0.0.1' };
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
+import { installHosts } from '../../hosts/programs.js';
 import { findMariaDb, findMySql, findNewMariaDb } from '../servers/mysql.js';
 import { findPacked, pack } from './pack.js';
 import { findPgBouncer } from '../servers/pgbouncer.js';
@@ -63,6 +64,8 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
     const packed = await (folder === undefined ? pack(join(buildFolder, 'package')) : findPacked(folder));
     project.provide('tarball', packed.tarball);
     project.provide('sandboxTarball', packed.sandboxTarball);
+    // Once: two test files that install into one folder at the same time break each other's packages.
+    if (paths.some((path) => path.includes('/test/hosts/'))) await demand(() => installHosts(packed.tarball));
   }
   return removeBuilds;
 }
