@@ -43,7 +43,7 @@ export function deliveryListener<C extends CallbackShape, Tx, HostRequest extend
       const received = await receiveRequest(request);
       if (received === undefined) return; // The client is gone.
       delivery = received.delivery;
-      respond(request, response, received.response, receiver.closing, bodyLimitBytes);
+      respond(request, response, received.response, { isClosing: receiver.closing, bodyLimitBytes });
     } catch (error) {
       // Other middleware has already responded. Close the connection: its status must not pass for ours.
       receiver.options.logger.error({ delivery, err: error }, 'A callback could not be responded to.');

@@ -17,7 +17,7 @@ export interface CallbackResponse {
 const acknowledgements: Partial<Record<OutcomeName, CallbackResponse>> = {};
 
 /**
- * Returns the response to an outcome, in place of the response to `invalid` to `fault`. The body of a failure has the
+ * Returns the response to an outcome. A `fault` is responded to in place of `invalid`. The body of a failure has the
  * service's error shape (service §2.3).
  */
 export function toResponse(
@@ -55,18 +55,17 @@ function toJsonResponse(status: number, content: object, headers: CallbackRespon
   };
 }
 
-/** So many times `bodyLimitBytes` of a body are read and dropped after its response. */
+/** After the response this many times `bodyLimitBytes` of the request's body are read and dropped. */
 const drainFactor = 10;
 /** How long to wait for the end of a body after its response, in milliseconds. */
 const drainMs = 2_000;
 
-/** Writes the one response of a delivery. Closes the connection of a receiver that closes, and of a long body. */
+/** Writes the one response of a delivery. Closes the connection if the receiver closes, or the body was too long. */
 export function respond(
   request: IncomingMessage,
   response: ServerResponse,
   { status, headers, body }: CallbackResponse,
-  isClosing: boolean,
-  bodyLimitBytes: number,
+  { isClosing, bodyLimitBytes }: { readonly isClosing: boolean; readonly bodyLimitBytes: number },
 ): void {
   // HTTP/2 has no such header: Node would warn and drop it.
   const closes = (isClosing || status === 413) && request.httpVersionMajor < 2;

@@ -84,7 +84,7 @@ export interface Signed {
   readonly candidates: readonly Buffer[];
 }
 
-/** Returns what a request has signed, or why it is refused: without what is signed, or out of tolerance. */
+/** Returns what a request has signed, or why it is refused before its signature is checked. */
 export function readSigned(
   content: SignedContent,
   request: SenderRequest,
@@ -92,7 +92,8 @@ export function readSigned(
 ): Signed | string {
   const { header, encoding, form, timestamp: time, toleranceMs } = content;
   const value = readHeader(request, header);
-  if (value === undefined || body === undefined) return 'no bytes of a body';
+  if (value === undefined) return `no header ${header}`;
+  if (body === undefined) return 'no bytes of a body';
   const timestamp = time?.read(request, value);
   if (time !== undefined && timestamp === undefined) return `no time after ${time.prefix} in the header ${header}`;
   if (timestamp !== undefined && !isRecent(timestamp, toleranceMs)) return describeAge(timestamp, toleranceMs);
@@ -125,6 +126,7 @@ function describeAge(timestamp: string, toleranceMs: number): string {
   return `a timestamp ${Math.abs(seconds)} s ${side}, with a tolerance of ${toleranceMs / 1_000} s`;
 }
 
+/** Returns the signed strings, one after the other. */
 export function fillTemplate(
   { template }: SignedContent,
   own: { readonly body: Uint8Array; readonly timestamp: string },
