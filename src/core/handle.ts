@@ -71,7 +71,7 @@ class HandlerRun {
       const ended = this.#run();
       if (this.#delivery.waitUntil === undefined) return;
       // A recording in the background may take days: what waits for it must not have this object, and its callback.
-      const rest = ended.then(() => waitForRest(this.#claim, this.#afterCommit));
+      const rest = ended.then(() => this.#claim.waitForRest(this.#afterCommit));
       keepProcess(this.#delivery, rest, this.#parts.options.logger);
     });
   }
@@ -144,12 +144,6 @@ function callHandler(
 }
 
 type Handler = (callback: EventShape, context: HandlerContext<unknown>) => unknown;
-
-async function waitForRest(claim: HeldClaim, afterCommit: AfterCommit): Promise<void> {
-  // First: a recording in the background starts the functions of `afterCommit` at its end.
-  await claim.recording;
-  await afterCommit.ended;
-}
 
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */
 function keepProcess({ name, id, waitUntil }: Delivery, rest: Promise<void>, logger: SafeLogger): void {

@@ -67,8 +67,7 @@ export function waitWithin<T>(
   ms: number,
   reply: T | PromiseLike<T>,
   lateError: (ms: number) => unknown,
-  moreMs = 0,
-  onLateValue: (value: T) => void = () => undefined,
+  { moreMs = 0, onLateValue }: { moreMs?: number; onLateValue?: ((value: T) => void) | undefined } = {},
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     let isLate = false;
@@ -84,7 +83,7 @@ export function waitWithin<T>(
     Promise.resolve(reply).then(
       (value) => {
         cancel();
-        if (isLate) onLateValue(value);
+        if (isLate) onLateValue?.(value);
         else resolve(value);
       },
       (error: unknown) => {

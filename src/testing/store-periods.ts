@@ -59,7 +59,7 @@ export const periodChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: "a late holder's renewal is refused and changes nothing, before and after the next holder has handled",
+    title: "a late holder's renewal is refused and changes nothing, before and after the next holder settles",
     leaseMs: shortMs,
     async check(round) {
       const { late, next } = await round.takeOver();
@@ -82,7 +82,7 @@ export const periodChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: "a late holder's release changes nothing, before and after the next holder has handled",
+    title: "a late holder's release changes nothing, before and after the next holder settles",
     leaseMs: shortMs,
     async check(round) {
       const { late, next } = await round.takeOver();

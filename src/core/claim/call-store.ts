@@ -64,7 +64,8 @@ export function callStore<T>(
 ): Promise<T> {
   const isTraced = name !== undefined && storeChannel.start.hasSubscribers;
   try {
-    return waitWithin(timeoutMs, isTraced ? traceStoreCall(name, call) : call(), lateError, graceMs, onLateValue);
+    const reply = isTraced ? traceStoreCall(name, call) : call();
+    return waitWithin(timeoutMs, reply, lateError, { moreMs: graceMs, onLateValue });
   } catch (error) {
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passed on as it came.
     return Promise.reject(error);

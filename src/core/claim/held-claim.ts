@@ -40,8 +40,8 @@ export class HeldClaim implements Work {
   #heartbeat: Timer;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
-  /** Resolves when recording has ended that `settle` has left to the background. `undefined` if there is none. */
-  recording: Promise<void> | undefined;
+  /** The recording that `settle` has left to the background. */
+  #recording: Promise<void> | undefined;
 
   constructor(claim: Claim<unknown>, request: TimedRequest, line: Line, parts: ClaimParts) {
     this.#claim = claim;
@@ -100,7 +100,7 @@ export class HeldClaim implements Work {
       if (this.#parts.rules.isTransactional) return { outcome: 'store_unavailable', error };
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
       if (this.#hasTurn) this.#line.tell(this.#success);
-      this.recording = this.#recordInBackground(afterCommit);
+      this.#recording = this.#recordInBackground(afterCommit);
       return { outcome: 'processed', overlapped: false, error };
     }
   }
@@ -127,6 +127,13 @@ export class HeldClaim implements Work {
     this.#state = 'finished';
     this.#passOn(result);
     this.#parts.inFlight.remove(this);
+  }
+
+  /** Resolves when nothing is left to do after `settle`. */
+  async waitForRest(afterCommit: AfterCommit): Promise<void> {
+    // First: a recording in the background starts the functions of `afterCommit` at its end.
+    await this.#recording;
+    await afterCommit.ended;
   }
 
   get #logFields(): { delivery: string; id: string } {

@@ -128,7 +128,7 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
       return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
     };
     const reply: PromiseLike<unknown> = this.target.query({ sql, ...plainRows });
-    const [rows] = (await waitWithin(timeoutMs, reply, giveUp, graceMs)) as readonly [unknown];
+    const [rows] = (await waitWithin(timeoutMs, reply, giveUp, { moreMs: graceMs })) as readonly [unknown];
     return Array.isArray(rows) ? (rows as Rows) : [];
   }
 
@@ -143,9 +143,10 @@ function takeConnection(pool: MysqlPool, waitMs: number): Promise<MysqlConnectio
     waitMs,
     pool.getConnection(),
     (ms) => new TransferCallbackError('STORE_TIMEOUT', `The pool had no connection within ${Math.round(ms)} ms.`),
-    0,
-    (connection) => {
-      connection.release();
+    {
+      onLateValue: (connection) => {
+        connection.release();
+      },
     },
   );
 }
