@@ -8,7 +8,8 @@ const own = startRedisForFile();
 afterAll(endMerchants);
 
 const quick = { leaseMs: 6_100, storeTimeoutMs: 2_000, handlerTimeoutMs: 60_000, inFlightWaitMs: 0 };
-const start = (options: MerchantOptions = {}) => startMerchant({ redisUrl: own.server.url, ...options });
+const start = (options: Omit<MerchantOptions, 'redisUrl'> = {}) =>
+  startMerchant({ redisUrl: own.server.url, ...options });
 const recordOf = (id: string): Promise<string | null> => own.redis.get(`transfer-callbacks:${id}`);
 
 /** Sends a callback until it is acknowledged, as the service does, but every 50 ms and for at most 40 s. */

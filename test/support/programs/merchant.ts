@@ -4,14 +4,9 @@ import { vi } from 'vitest';
 import { forkApp, hasEnded, kill } from './child.js';
 
 export interface MerchantOptions {
-  /** Its store. Default: in memory. */
-  readonly redisUrl?: string;
-  /** Its handlers, and a GET of `/checkout`, wait until they are told how to end. Default: they succeed immediately. */
+  readonly redisUrl: string;
+  /** Its handlers wait until they are told how to end. Default: they succeed immediately. */
   readonly handlersWait?: boolean;
-  /** Sends itself a second signal as soon as the first has been handled, as `npm start` under systemd does. */
-  readonly isSignalledTwice?: boolean;
-  /** Serves callbacks, and a stream at `/stream`, over HTTP/2 without TLS. */
-  readonly isHttp2?: boolean;
   readonly closeTimeoutMs?: number;
   readonly leaseMs?: number;
   readonly storeTimeoutMs?: number;
@@ -29,7 +24,7 @@ export type MerchantMessage =
   | { readonly handling: string }
   | { readonly aborted: string; readonly code: string }
   | { readonly closing: true }
-  | { readonly unfinished: number; readonly afterMs: number };
+  | { readonly unfinished: number };
 
 /** A merchant's app in a separate process. */
 export interface Merchant {
