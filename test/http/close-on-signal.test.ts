@@ -34,6 +34,7 @@ async function startApp({ timeoutMs = longMs, isHttp2 = false, handlers = Promis
   if ('keepAliveTimeout' in server) server.keepAliveTimeout = longMs;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const close = vi.spyOn(listener.receiver, 'close');
   const listeners = () => process.listenerCount('SIGTERM');
   const before = listeners();
   const closed = closeOnSignal(server, listener.receiver, { timeoutMs });
@@ -45,6 +46,8 @@ async function startApp({ timeoutMs = longMs, isHttp2 = false, handlers = Promis
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    server,
+    close,
     closed,
     checkouts,
     onSuccess,
@@ -92,7 +95,7 @@ test.each([
   expect(await cut).toBe('ECONNRESET');
 });
 
-test('an idle session of HTTP/2 is closed, and one with a delivery after its response', async () => {
+test('an idle session of HTTP/2 and one that has just begun are closed, and one with a delivery after its response', async () => {
   let succeed = (): void => undefined;
   const handlers = new Promise<void>((resolve) => (succeed = resolve));
   const app = await startApp({ isHttp2: true, handlers });
@@ -104,8 +107,9 @@ test('an idle session of HTTP/2 is closed, and one with a delivery after its res
     expect(app.onSuccess).toHaveBeenCalled();
   });
   const idleClosed = once(idle, 'close');
-  app.signal();
-  await idleClosed;
+  // The connection is accepted before the signal, and has no session yet.
+  app.server.prependOnceListener('connection', app.signal);
+  await Promise.all([idleClosed, once(connect(app.url), 'close')]);
   succeed();
   expect(await text(delivery)).toBe('{"outcome":"processed"}');
   expect(await app.closed).toEqual({ unfinished: 0, ids: [] });
@@ -142,4 +146,5 @@ test('two signals within a second are one stop, and cut neither a handler nor a 
   for (const end of app.checkouts) end();
   expect(await text(await checkout)).toBe('paid');
   expect(await app.closed).toEqual({ unfinished: 0, ids: [] });
+  expect(app.close.mock.calls).toEqual([[{ timeoutMs: longMs }]]);
 });
