@@ -26,7 +26,7 @@ export const parts = {
   // Its tests wait for servers: six runs at a time.
   sql: {
     least: 91,
-    mutate: ['src/stores/sql/**/*.ts', '!src/stores/sql/{libraries,library-transactions}.ts'],
+    mutate: ['src/stores/sql/**/*.ts', '!src/stores/sql/{libraries,library-transactions,turned-transaction}.ts'],
     tests: ['test/stores/sql-*.test.ts'],
     without: [],
     testTimeout: 30_000,
@@ -35,8 +35,8 @@ export const parts = {
   // On the real libraries, which the tests install.
   libraries: {
     least: 84,
-    mutate: ['src/stores/sql/{libraries,library-transactions}.ts'],
-    tests: ['test/sql/{stores,handlers}.test.ts', 'test/stores/sql-{options,tx}.test.ts'],
+    mutate: ['src/stores/sql/{libraries,library-transactions,turned-transaction}.ts'],
+    tests: ['test/sql/{stores,handlers}.test.ts', 'test/stores/sql-{options,tx,undo}.test.ts'],
     without: [],
     env: { SQL_DATABASES: 'PostgreSQL 18,MariaDB,SQLite' },
     testTimeout: 120_000,
@@ -47,6 +47,7 @@ export const parts = {
     mutate: ['src/client/**/*.ts', 'sandbox/src/attempt/**/*.ts', 'src/lib/slots.ts'],
     tests: ['test/client/**/*.test.ts', 'sandbox/test/attempt/**/*.test.ts'],
     without: ['test/client/{flood,reconcile/scale}.test.ts'],
+    testTimeout: 10_000,
   },
   sandbox: {
     least: 85,
