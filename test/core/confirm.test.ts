@@ -47,6 +47,19 @@ test.each<[string, (callback: TransferCallback) => unknown, object?]>([
   },
 );
 
+test.each<[differs: string, given: object]>([
+  ['id', transferSucceeded({ id: 'a', externalId: 'b' })],
+  ['event, status', transferFailed({ id: 'the id', externalId: 'b' })],
+  ['currency', transferSucceeded({ id: 'the id', externalId: 'b', currency: 'XOF' })],
+  ['externalId', transferSucceeded({ id: 'the id', externalId: 'another' })],
+  ['amount', transferSucceeded({ id: 'the id', externalId: 'b', amount: 1 })],
+])('the error of an unconfirmed callback says that confirm does not confirm its %s', async (differs, given) => {
+  const receiver = receiverOf({ confirm: () => given as TransferCallback });
+  expect(await receiver.receive(transferSucceeded({ id: 'the id', externalId: 'b' }))).toMatchObject({
+    error: { message: containing(`Expected \`confirm\` to confirm the ${differs} of the callback.`) },
+  });
+});
+
 test('confirm runs before the claim, so that repeated forgeries do not block the real callback', async () => {
   const real = transferSucceeded();
   const forged = transferSucceeded({ ...real.data, amount: 1 });

@@ -163,6 +163,10 @@ test('RetryLater has a message, a pause and a cause', () => {
     code: 'INVALID_ARGUMENT',
     message: containing(`Expected \`retryAfterMs\` to be ${whole(1, 2_147_483_647)}, got 0.`),
   });
+  const pauseFirst = () => new RetryLater(60_000 as never);
+  expect(pauseFirst).toThrow(
+    "Expected `message` to be a string, got 60000. Write `new RetryLater('The ledger is closed'",
+  );
 });
 
 test('what is younger than the last attempt of the service is not pruned', () => {

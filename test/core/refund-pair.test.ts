@@ -1,6 +1,8 @@
 // The two records that a refund claims: by one claim, or one after the other on a store that undoes no writes.
+import { createHash } from 'node:crypto';
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
+import { toRecordKey } from '../../src/core/callback.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
 import { storeWith } from './support.js';
@@ -9,6 +11,14 @@ const id = 'payout';
 const factsOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
 const down = new Error('down');
 const fail = (): Promise<never> => Promise.reject(down);
+
+test('the key of a refund has at most 255 characters, and is the same in every version', async () => {
+  expect(await toRecordKey(id, 'reversal')).toBe(`reversed\u001f${id}`);
+  const [longest, longer] = ['x'.repeat(246), 'x'.repeat(247)];
+  expect(await toRecordKey(longest, 'reversal')).toBe(`reversed\u001f${longest}`);
+  const hash = createHash('sha256').update(`reversed\u001f${longer}`).digest('hex');
+  expect(await toRecordKey(longer, 'reversal')).toBe(`reversed\u001f${hash}`);
+});
 
 describe.each([
   ['makes two claims', memoryStore],
@@ -38,6 +48,32 @@ describe.each([
       expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(first) });
       expect(await store.read(id, 'reversal')).toMatchObject({ state: refund });
     }
+  });
+
+  test('a copy of a refund that lacks a fact, or has one more, is a duplicate', async () => {
+    const bare = { amount: undefined, currency: undefined };
+    for (const status of ['FAILED', 'REVERSED'] as const) {
+      for (const [first, second] of [
+        [{}, bare],
+        [bare, {}],
+      ] as const) {
+        const { receiver } = reversingReceiver(makeStore());
+        await receiver.receive(announced(status, id, first));
+        const copy = await receiver.receive(announced(status, id, second));
+        expect(copy).toMatchObject({ outcome: 'duplicate' });
+        expect(copy).not.toHaveProperty('recorded');
+      }
+    }
+  });
+
+  test('a reversal that waits behind a failure is handled, although the failure meets the success', async () => {
+    const { receiver, ran } = reversingReceiver(makeStore());
+    await receiver.receive(announced('SUCCESS', id));
+    const outcomes = await Promise.all(
+      (['FAILED', 'REVERSED'] as const).map((status) => receiver.receive(announced(status, id))),
+    );
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['conflict', 'processed']);
+    expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
   });
 
   test('a reversal with other facts than were handled is a conflict', async () => {

@@ -1,5 +1,12 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { pause, setBackgroundTimer, setDeadline, waitForSockets } from '../../src/lib/deadline.js';
+import {
+  deadlineSignal,
+  pause,
+  setBackgroundTimer,
+  setDeadline,
+  waitForSockets,
+  withDeadline,
+} from '../../src/lib/deadline.js';
 import { blockEventLoop } from '../support/helpers/runtime.js';
 import { fakeClock, noteTimers } from '../core/support.js';
 
@@ -41,6 +48,25 @@ describe('on a clock that is moved by hand', () => {
     expect(ended).toHaveBeenCalledOnce();
     expect(vi.getTimerCount()).toBe(0);
   });
+});
+
+/** Counts the timers that keep the process alive. */
+const liveTimers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+
+test('a task has a signal until its time is up or the outer signal aborts, and leaves neither a timer nor a listener', async () => {
+  const outer = new AbortController();
+  const [add, remove] = [vi.spyOn(outer.signal, 'addEventListener'), vi.spyOn(outer.signal, 'removeEventListener')];
+  const others = liveTimers();
+  const never = (): Promise<never> => new Promise(() => undefined);
+  const run = (timeoutMs: number, task: () => unknown) => withDeadline(deadlineSignal(timeoutMs, outer.signal), task);
+  expect(await run(60_000, () => 'done')).toBe('done');
+  await expect(run(1, never)).rejects.toMatchObject({ name: 'TimeoutError', message: 'No response within 1 ms.' });
+  const aborted = run(60_000, never);
+  outer.abort('the reason');
+  await expect(aborted).rejects.toBe('the reason');
+  await expect(run(60_000, never)).rejects.toBe('the reason');
+  expect(liveTimers()).toBe(others);
+  expect(remove.mock.calls).toEqual(add.mock.calls.map(([type, listener]) => [type, listener]));
 });
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
@@ -86,9 +112,6 @@ test('as on the web, a timer may be a number, and there may be no `setImmediate`
   await vi.waitUntil(() => due.length === 2);
   expect(due).toEqual(['a background timer', 'a deadline']);
 });
-
-/** Counts the timers that keep the process alive. */
-const liveTimers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
 test('a deadline keeps the process alive until it is cancelled', () => {
   const others = liveTimers();

@@ -153,6 +153,16 @@ test('a copy that may not wait for another delivery waits for the reply of the s
   expect((await Promise.all(deliveries)).map(({ outcome }) => outcome)).toEqual(['duplicate', 'duplicate']);
 });
 
+test('a copy whose time is up before the store grants the claim does not wait for its handler', async () => {
+  const slow = slowStore(() => new Promise((resolve) => setTimeout(resolve, 500)));
+  const receiver = receiverOf({ store: slow, inFlightWaitMs: 100, onSuccess: never });
+  const callback = transferSucceeded();
+  void receiver.receive(callback);
+  const copy = receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(await copy).toMatchObject({ outcome: 'in_progress', durationMs: 500 });
+});
+
 test.each([
   ['could not be recorded', () => Promise.reject(new Error('down'))],
   ['was recorded', () => Promise.resolve({ overlapped: true })],
