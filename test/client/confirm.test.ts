@@ -1,16 +1,12 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, receiverOf } from '../core/support.js';
 import { gatedClient, startKnowing, startQueries, startService, type Reply, serviceOf } from './support.js';
 import { containing } from '../support/helpers/containing.js';
 import type { ConfirmLimits } from '../../src/core/payout-service.js';
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const replying =
   (callback: TransferCallback, changes: Partial<Record<string, unknown>> = {}) =>

@@ -146,10 +146,7 @@ describe('getTransaction, where the service fails,', () => {
   async function measurePauses(responses: readonly (() => Response)[], random: number) {
     fakeClock();
     vi.spyOn(Math, 'random').mockReturnValue(random);
-    onTestFinished(() => {
-      vi.useRealTimers();
-      vi.restoreAllMocks();
-    });
+    onTestFinished(() => void vi.restoreAllMocks());
     const at: number[] = [];
     const respond = (): Response => (responses[at.push(performance.now()) - 1] ?? Response.error)();
     const fetch = (): Promise<Response> => Promise.resolve(respond());
@@ -174,7 +171,6 @@ describe('getTransaction, where the service fails,', () => {
 
   test('a signal that aborts during a request ends the query without a pause, and without another request', async () => {
     fakeClock();
-    onTestFinished(() => void vi.useRealTimers());
     const reason = new Error('enough');
     const controller = new AbortController();
     const fetch = vi.fn<typeof globalThis.fetch>(() => {
@@ -188,7 +184,6 @@ describe('getTransaction, where the service fails,', () => {
 
   test('a query leaves no timer and no listener behind, whether it paused or not', async () => {
     fakeClock();
-    onTestFinished(() => void vi.useRealTimers());
     const { signal } = new AbortController();
     const responses = [busy(), found];
     const fetch = (): Promise<Response> => Promise.resolve((responses.shift() ?? found)());

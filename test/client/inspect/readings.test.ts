@@ -212,7 +212,6 @@ describe('what is read', () => {
 
   test('a receiver is waited for as long as it waits for its store', async () => {
     fakeClock();
-    onTestFinished(() => void vi.useRealTimers());
     const store = { claim: vi.fn(), read: () => new Promise<never>(() => undefined) };
     const receiver = receiverOf({ store, storeTimeoutMs: 4_000 });
     const inspection = inspectTransfer({ id: 'tr-1', receiver });
@@ -292,7 +291,6 @@ test('a missed transfer whose record cannot have expired is reconciled first', a
 
 test('an inspection leaves no timer and no listener behind', async () => {
   fakeClock();
-  onTestFinished(() => void vi.useRealTimers());
   const { signal } = new AbortController();
   await inspectWith({}, { state: 'free' }, { signal });
   expect(vi.getTimerCount()).toBe(0);
