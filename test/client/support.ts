@@ -9,7 +9,7 @@ import {
   type Transaction,
   type TransferService,
 } from 'transfer-callbacks/client';
-import type { TransferCallback, TransferCallbackReceiver } from 'transfer-callbacks';
+import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { serve } from '../support/servers/serve.js';
@@ -144,12 +144,6 @@ export function serviceOf({ getTransaction }: { getTransaction: (id: string, opt
 interface Signalled {
   readonly signal: AbortSignal;
 }
-
-/** The receiver, with this service to ask. */
-export const serving = <R extends Pick<TransferCallbackReceiver, 'receive'>>(receiver: R, service: PayoutService) => ({
-  ...receiver,
-  options: { ...(receiver as { options?: object }).options, service },
-});
 
 type RunOptions = Omit<Parameters<typeof reconcileTransfers>[0], 'receiver'>;
 

@@ -8,7 +8,7 @@ import { startSandbox } from '../../../sandbox/test/service/support.js';
 import { freePort } from '../../support/servers/port.js';
 import { startRedis, type RedisServer } from '../../support/servers/redis.js';
 import { serve } from '../../support/servers/serve.js';
-import { startKnowing, serving } from '../support.js';
+import { startKnowing } from '../support.js';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -99,13 +99,13 @@ describe('an event of onOther', () => {
     const store = memoryStore();
     const receiver = receiverOf({ store, service: otherService as never, onOther: () => undefined });
     const { id = '' } = await receiver.receive({ type: 'charge.paid', data: { id: '7' } });
-    return { id, receiver };
+    return { id, store };
   }
 
   test('that the service responds with 404 for is undecided, and its record is shown', async () => {
-    const { id, receiver } = await handleEvent();
-    const { client } = await startKnowing();
-    expect(await inspectTransfer({ id, receiver: serving(receiver, client) })).toMatchObject({
+    const { id, store } = await handleEvent();
+    const { client: service } = await startKnowing();
+    expect(await inspectTransfer({ id, receiver: receiverOf({ store, service }) })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread' },
       record: { state: 'handled', fingerprint: '[null,null,null,null]' },
@@ -113,14 +113,14 @@ describe('an event of onOther', () => {
   });
 
   test('is not taken for a transfer with its id', async () => {
-    const { id, receiver } = await handleEvent();
+    const { id, store } = await handleEvent();
     const callback = transferSucceeded({ id });
-    const { client } = await startKnowing({ ...callback.data });
-    const asked = { id, receiver: serving(receiver, client) };
-    expect(await inspectTransfer(asked)).toMatchObject({ verdict: 'missed', recordId: id });
+    const { client: service } = await startKnowing({ ...callback.data });
+    const receiver = receiverOf({ store, service });
+    expect(await inspectTransfer({ id, receiver })).toMatchObject({ verdict: 'missed', recordId: id });
     const pending = [{ id, createdAt: 0 }];
-    expect(await reconcileTransfers({ receiver: serving(receiver, client), pending })).toMatchObject({ processed: 1 });
+    expect(await reconcileTransfers({ receiver, pending })).toMatchObject({ processed: 1 });
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate', id });
-    expect(await inspectTransfer(asked)).toMatchObject({ verdict: 'handled', recordId: id });
+    expect(await inspectTransfer({ id, receiver })).toMatchObject({ verdict: 'handled', recordId: id });
   });
 });

@@ -5,16 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { startPayouts } from '../service/support.js';
-import {
-  emptyReport,
-  final,
-  startKnowing,
-  startQueries,
-  transfers,
-  serving,
-  serviceOf,
-  reconcile,
-} from '../support.js';
+import { emptyReport, final, startKnowing, startQueries, transfers, serviceOf, reconcile } from '../support.js';
 
 const createdAt = Date.now() - 3_600_000;
 const dayMs = 86_400_000;
@@ -27,7 +18,6 @@ const inserted = (count: number): PendingTransfer[] =>
 const client = serviceOf({
   getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data, status: 'PENDING' }),
 });
-const receiver = receiverOf();
 
 describe('a `pending` that never ends', () => {
   test.each([
@@ -45,7 +35,7 @@ describe('a `pending` that never ends', () => {
         isClosed.yet = true;
       }
     }
-    const run = reconcileTransfers({ receiver: serving(receiver, client), pending: repeat(), concurrency: 1 });
+    const run = reconcile(client, { pending: repeat(), concurrency: 1 });
     await expect(run).rejects.toMatchObject({
       code: 'PENDING_FAILED',
       message: containing(
@@ -69,7 +59,7 @@ describe('repetitions of a transfer', () => {
     const pending = Array.from({ length: 2_000 }, () => ({ id, createdAt }));
     const report = await reconcile(client, { pending: pending.slice(0, 3) });
     expect(report).toMatchObject({ ...emptyReport, processed: 1, duplicate: 2, queries: 3 });
-    const young = await reconcileTransfers({ receiver: serving(receiver, client), pending, minAgeMs: 86_400_000 });
+    const young = await reconcile(client, { pending, minAgeMs: 86_400_000 });
     expect(young).toMatchObject({ ...emptyReport, pending: 2_000 });
   });
 
@@ -91,7 +81,7 @@ describe('repetitions of a transfer', () => {
     const rows = inserted(1_500).flatMap((row) => [row, row]);
     // The last of `rows` is the first in a row.
     const pending = generate([...rows, ...rows.slice(0, 998)]);
-    const report = await reconcileTransfers({ receiver: serving(receiver, client), pending });
+    const report = await reconcile(client, { pending });
     expect(report).toMatchObject({ ...emptyReport, pending: 1_500, queries: 1_500 });
   });
 });
@@ -128,7 +118,7 @@ test('an item of `pending` that is no transfer fails alone, with an error that n
   ];
   for (const [item, message] of cases) {
     const pending = [item as PendingTransfer, ...inserted(1)];
-    const report = await reconcileTransfers({ receiver: serving(receiver, client), pending });
+    const report = await reconcile(client, { pending });
     const problems = [{ error: { code: 'INVALID_ARGUMENT', message: containing(message) } }];
     expect(report, message).toMatchObject({ failed: 1, pending: 1, problems });
     expect(report.oldestOpenMs).toBeLessThan(10 * dayMs);

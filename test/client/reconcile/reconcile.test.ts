@@ -6,7 +6,7 @@ import type { ReconcileOptions } from '../../../src/client/reconcile/reconcile.j
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { listen } from '../../support/helpers/listen.js';
-import { emptyReport, old, oneOf, startKnowing, serving, serviceOf } from '../support.js';
+import { emptyReport, old, oneOf, startKnowing, serviceOf } from '../support.js';
 
 describe('reconcileTransfers', () => {
   test('hands final transfers to the handlers, with its source, and leaves the others', async () => {
@@ -15,12 +15,13 @@ describe('reconcileTransfers', () => {
     const { client } = await startKnowing({ ...success.data }, { ...failure.data }, open);
     const seen: unknown[] = [];
     const receiver = receiverOf({
+      service: client,
       onSuccess: (callback, { source }) => seen.push([callback, source]),
       onFailed: (callback, { source }) => seen.push([callback, source]),
     });
     expect(
       await reconcileTransfers({
-        receiver: serving(receiver, client),
+        receiver,
         pending: [...oneOf(success, failure), old(open.externalId), old('unheard-of')],
         concurrency: 1,
       }),
@@ -46,8 +47,8 @@ describe('reconcileTransfers', () => {
       started.resolve();
       await goOn.promise;
     });
-    const receiver = receiverOf({ onSuccess });
-    const run = reconcileTransfers({ receiver: serving(receiver, client), pending: oneOf(success) });
+    const receiver = receiverOf({ service: client, onSuccess });
+    const run = reconcileTransfers({ receiver, pending: oneOf(success) });
     await started.promise;
     const callback = receiver.receive(success);
     goOn.resolve();
@@ -78,7 +79,7 @@ describe('reconcileTransfers', () => {
   });
 
   const client = serviceOf({ getTransaction: () => Promise.reject(new Error('not asked')) });
-  const receiver: TransferCallbackReceiver = receiverOf();
+  const receiver: TransferCallbackReceiver = receiverOf({ service: client });
   test('options that do not fit are refused, and the error names them', async () => {
     const cases: [changes: object, message: string][] = [
       [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
@@ -100,10 +101,7 @@ describe('reconcileTransfers', () => {
       [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
     ];
     for (const [changes, message] of cases) {
-      const options = { receiver: serving(receiver, client), pending: [], ...changes } as ReconcileOptions<
-        TransferCallback,
-        undefined
-      >;
+      const options = { receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
       await expect(reconcileTransfers(options), message).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
         message: containing(message),
@@ -116,9 +114,9 @@ describe('a transfer of a run', () => {
   test('a contradiction with what was handled is a failure that shows both sides', async () => {
     const success = transferSucceeded();
     const { client } = await startKnowing({ ...success.data });
-    const receiver = receiverOf();
+    const receiver = receiverOf({ service: client });
     await receiver.receive(transferFailed({ id: success.data.id, externalId: success.data.externalId }));
-    expect(await reconcileTransfers({ receiver: serving(receiver, client), pending: oneOf(success) })).toMatchObject({
+    expect(await reconcileTransfers({ receiver, pending: oneOf(success) })).toMatchObject({
       failed: 1,
       problems: [
         {
@@ -144,20 +142,13 @@ describe('reconcileTransfer', () => {
     const success = transferSucceeded();
     const { client } = await startKnowing({ ...success.data });
     const onSuccess = vi.fn();
-    const receiver = receiverOf({ onSuccess });
+    const receiver = receiverOf({ service: client, onSuccess });
     const id = success.data.externalId;
     const published = vi.fn();
     listen('transfer-callbacks:reconciled', published);
-    expect(await reconcileTransfer({ receiver: serving(receiver, client), id })).toEqual({
-      id,
-      status: 'SUCCESS',
-      result: 'processed',
-    });
-    expect(await reconcileTransfer({ receiver: serving(receiver, client), id })).toEqual({
-      id,
-      status: 'SUCCESS',
-      result: 'duplicate',
-    });
+    for (const result of ['processed', 'duplicate']) {
+      expect(await reconcileTransfer({ receiver, id })).toEqual({ id, status: 'SUCCESS', result });
+    }
     expect(await receiver.receive(success)).toMatchObject({ outcome: 'duplicate' });
     expect(onSuccess.mock.calls).toEqual([[success, expect.objectContaining({ source: 'reconciliation' })]]);
     // It knows of one transfer only: the metrics of the runs stay as they were.
@@ -166,9 +157,8 @@ describe('reconcileTransfer', () => {
 
   test('tells why a transfer was not handled', async () => {
     const { client } = await startKnowing(open, { ...transferSucceeded({ id: 'tr-1' }).data });
-    const receiver = receiverOf({ onSuccess: () => Promise.reject(new Error('no')) });
-    const tell = (id: string, signal?: AbortSignal) =>
-      reconcileTransfer({ receiver: serving(receiver, client), id, signal });
+    const receiver = receiverOf({ service: client, onSuccess: () => Promise.reject(new Error('no')) });
+    const tell = (id: string, signal?: AbortSignal) => reconcileTransfer({ receiver, id, signal });
     expect(await tell('open')).toEqual({ id: 'open', status: 'PENDING', result: 'pending', reason: 'not_final' });
     expect(await tell('other')).toMatchObject({ result: 'unknown', error: { status: 404 } });
     expect(await tell('tr-1')).toMatchObject({ result: 'failed', outcome: 'handler_failed' });

@@ -3,7 +3,7 @@ import { reconcileTransfer, reconcileTransfers, type Reconciled } from 'transfer
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { final, old, startKnowing, startQueries, transfers, serving, serviceOf, reconcile } from '../support.js';
+import { final, old, startKnowing, startQueries, transfers, serviceOf, reconcile } from '../support.js';
 import { listen } from '../../support/helpers/listen.js';
 
 /** What is published on the channel during this test. */
@@ -44,12 +44,12 @@ describe('the report of a run', () => {
       dateless: NaN,
     };
     const pending = Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: new Date(now - ageMs) }));
-    const receiver = receiverOf();
-    await reconcileTransfer({ receiver: serving(receiver, client), id: 'copied' });
+    const receiver = receiverOf({ service: client });
+    await reconcileTransfer({ receiver, id: 'copied' });
     const told: Reconciled[] = [];
     const startedAt = performance.now();
     const report = await reconcileTransfers({
-      receiver: serving(receiver, client),
+      receiver,
       pending,
       concurrency: 1,
       onProgress: (reconciled) => told.push(reconciled),
@@ -141,9 +141,9 @@ describe('the report of a run', () => {
   test('an outcome that has no error is named alone', async () => {
     const { client } = await startQueries(final);
     const gate = later();
-    const receiver = receiverOf({ onSuccess: () => gate.promise, inFlightWaitMs: 0 });
+    const receiver = receiverOf({ service: client, onSuccess: () => gate.promise, inFlightWaitMs: 0 });
     const [delivery] = [receiver.receive(transferSucceeded({ id: 'tr-0' }))];
-    const { problems } = await reconcileTransfers({ receiver: serving(receiver, client), pending: transfers(1) });
+    const { problems } = await reconcileTransfers({ receiver, pending: transfers(1) });
     gate.resolve();
     await delivery;
     expect(problems).toMatchObject([
@@ -155,21 +155,18 @@ describe('the report of a run', () => {
   });
 
   test('a client or a receiver of your own that throws is the failure of one transfer', async () => {
-    const rejecting = { receive: () => Promise.reject(new Error('the queue is full')) };
-    const { data } = transferSucceeded({ id: 'a' });
-    const options = { receiver: rejecting, pending: [old('a')] };
+    const receive = () => Promise.reject(new Error('the queue is full'));
+    const run = (getTransaction: () => Promise<unknown>) =>
+      reconcileTransfers({
+        receiver: { receive, options: { service: serviceOf({ getTransaction }) } },
+        pending: [old('a')],
+      });
     const cause = new Error('the circuit is open');
-    const broken = await reconcileTransfers({
-      ...options,
-      receiver: serving(rejecting, serviceOf({ getTransaction: () => Promise.reject(cause) })),
-    });
+    const broken = await run(() => Promise.reject(cause));
     expect(broken.problems).toMatchObject([
       { error: { code: 'UNAVAILABLE', message: containing('could not be read: the circuit is open'), cause } },
     ]);
-    const unhandled = await reconcileTransfers({
-      ...options,
-      receiver: serving(rejecting, serviceOf({ getTransaction: () => Promise.resolve({ ...data }) })),
-    });
+    const unhandled = await run(() => Promise.resolve({ ...transferSucceeded({ id: 'a' }).data }));
     expect(unhandled).toMatchObject({
       failed: 1,
       problems: [

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later } from '../../core/support.js';
-import { serviceOf, serving } from '../support.js';
+import { serviceOf } from '../support.js';
 import { collectGarbage } from '../../support/helpers/runtime.js';
 
 const { data } = transferSucceeded();
 /** A transfer that is not final takes no receiver and no store: what remains is the run. */
 const readOpen = (id: string) => Promise.resolve({ ...data, id, status: 'PENDING' });
-const receiver = { receive: () => Promise.reject(new Error('not asked')) };
+const receive = () => Promise.reject(new Error('not asked'));
 
 function* transfers(count: number): Generator<PendingTransfer> {
   for (let index = 0; index < count; index += 1) yield { id: `tr-${index}`, createdAt: 0 };
@@ -24,7 +24,7 @@ async function measurePass(concurrency: number, count: number): Promise<number> 
   };
   const before = process.cpuUsage();
   const report = await reconcileTransfers({
-    receiver: serving(receiver, serviceOf(client)),
+    receiver: { receive, options: { service: serviceOf(client) } },
     pending: transfers(count),
     concurrency,
   });
@@ -49,7 +49,7 @@ test('one slow transfer keeps nothing of those that pass it', async () => {
   };
   const heap: number[] = [];
   const report = await reconcileTransfers({
-    receiver: serving(receiver, serviceOf(client)),
+    receiver: { receive, options: { service: serviceOf(client) } },
     pending: transfers(100_001),
     onProgress: (_reconciled, { pending }) => {
       if (pending % 25_000 === 0) {

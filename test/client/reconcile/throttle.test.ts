@@ -4,7 +4,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf, storeWith } from '../../core/support.js';
 import { freePort } from '../../support/servers/port.js';
 import { containing } from '../../support/helpers/containing.js';
-import { final, old, refusal, startQueries, transfers, serving, serviceOf, reconcile } from '../support.js';
+import { final, old, refusal, startQueries, transfers, serviceOf, reconcile } from '../support.js';
 
 describe('the limits of a run', () => {
   test('`limit` ends it after so many transfers, and all of these are read', async () => {
@@ -150,9 +150,9 @@ describe('a run, while the service is in trouble,', () => {
 
   test('ends when the receiver closes: what was not handled is pending, and the next run begins there', async () => {
     const { client, received } = await startQueries(final);
-    const receiver = receiverOf();
+    const receiver = receiverOf({ service: client });
     const report = await reconcileTransfers({
-      receiver: serving(receiver, client),
+      receiver,
       pending: transfers(1_000),
       onProgress: (_reconciled, { processed }) => {
         if (processed === 50) void receiver.close();
