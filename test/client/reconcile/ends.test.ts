@@ -32,17 +32,17 @@ describe('the signal of a run', () => {
         closed += 1;
       }
     }
-    const options = { receiver: receiverOf({ service: client }), signal: controller.signal };
-    const thrown = reconcileTransfers({
-      ...options,
+    const { signal } = controller;
+    const thrown = reconcile(client, {
+      signal,
       pending: cursor(),
       onProgress: () => {
         throw new Error('enough');
       },
     });
     await expect(thrown).rejects.toThrow('enough');
-    const aborted = reconcileTransfers({
-      ...options,
+    const aborted = reconcile(client, {
+      signal,
       pending: cursor(),
       onProgress: () =>
         setImmediate(() => {

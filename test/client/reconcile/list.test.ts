@@ -2,7 +2,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { reconcileTransfers, type PendingTransfer, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { startPayouts } from '../service/support.js';
 import { emptyReport, final, startKnowing, startQueries, transfers, serviceOf, reconcile } from '../support.js';
@@ -91,8 +90,7 @@ test('a numeric key is read as a string', async () => {
   const ids: string[] = [];
   const pending = [8841, 2 ** 53 - 1, 2n ** 64n].map((id) => ({ id, createdAt }));
   const onProgress = ({ id }: { id: string }): unknown => ids.push(id);
-  const options = { receiver: receiverOf({ service: client }), concurrency: 1, onProgress };
-  expect(await reconcileTransfers({ ...options, pending })).toMatchObject({ processed: 3 });
+  expect(await reconcile(client, { pending, concurrency: 1, onProgress })).toMatchObject({ processed: 3 });
   expect(ids).toEqual(['8841', '9007199254740991', '18446744073709551616']);
   expect(received.map(({ url }) => url)).toEqual(ids.map((id) => `/transactions/${id}`));
 });

@@ -6,7 +6,7 @@ import type { ReconcileOptions } from '../../../src/client/reconcile/reconcile.j
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { listen } from '../../support/helpers/listen.js';
-import { emptyReport, old, oneOf, startKnowing, serviceOf } from '../support.js';
+import { emptyReport, old, oneOf, reconcile, startKnowing, serviceOf } from '../support.js';
 
 describe('reconcileTransfers', () => {
   test('hands final transfers to the handlers, with its source, and leaves the others', async () => {
@@ -64,17 +64,15 @@ describe('reconcileTransfers', () => {
     const told: string[] = [];
     const ages = { oldEnough: 600_000, young: 599_999, soon: -900_000, inADay: -86_400_000 };
     const { client, received } = await startKnowing();
-    const options = { receiver: receiverOf({ service: client }) };
-    await reconcileTransfers({
-      ...options,
+    await reconcile(client, {
       pending: Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: now - ageMs })),
       concurrency: 1,
       onProgress: (each) => told.push('reason' in each ? `${each.id}: ${each.reason}` : `${each.id}: ${each.result}`),
     });
     expect(told).toEqual(['oldEnough: unknown', 'young: too_young', 'soon: too_young', 'inADay: failed']);
     const pending = [{ id: 'a', createdAt: now }];
-    expect(await reconcileTransfers({ ...options, pending })).toMatchObject({ pending: 1, oldestOpenMs: 0 });
-    expect(await reconcileTransfers({ ...options, pending, minAgeMs: 0 })).toMatchObject({ unknown: 1 });
+    expect(await reconcile(client, { pending })).toMatchObject({ pending: 1, oldestOpenMs: 0 });
+    expect(await reconcile(client, { pending, minAgeMs: 0 })).toMatchObject({ unknown: 1 });
     expect(received.map(({ url }) => url)).toEqual(['/transactions/oldEnough', '/transactions/a']);
   });
 

@@ -75,14 +75,13 @@ describe('the report of a run', () => {
   test('is published for a run that rejects too, and not for options that do not fit', async () => {
     const messages = listenToReports();
     const { client } = await startQueries(final);
-    const options = { receiver: receiverOf({ service: client }) };
-    await expect(reconcileTransfers({ ...options, pending: 5 as never })).rejects.toThrow('pending');
+    await expect(reconcile(client, { pending: 5 as never })).rejects.toThrow('pending');
     const onProgress = (): never => {
       throw new Error('no');
     };
     const report = { processed: 1, stopped: 'error' };
     const pending = [{ id: 'tr-1', createdAt: 0 }];
-    await expect(reconcileTransfers({ ...options, pending, onProgress })).rejects.toMatchObject({ report });
+    await expect(reconcile(client, { pending, onProgress })).rejects.toMatchObject({ report });
     expect(messages).toMatchObject([{ report, oldestOpenAt: undefined }]);
   });
 
@@ -200,12 +199,11 @@ describe('reconcileTransfers', () => {
 test('a run in which the service responds with 404 to every query asks for the address, once', async () => {
   const { client } = await startKnowing();
   const pending = ['a', 'b'].map((id) => ({ id, createdAt: 0 }));
-  const options = { receiver: receiverOf({ service: client }) };
-  expect(await reconcileTransfers({ ...options, pending })).toMatchObject({
+  expect(await reconcile(client, { pending })).toMatchObject({
     unknown: 2,
     advice: containing('is its address right'),
   });
-  expect(await reconcileTransfers({ ...options, pending: [] })).toMatchObject({ advice: undefined });
+  expect(await reconcile(client, { pending: [] })).toMatchObject({ advice: undefined });
 });
 
 const dayMs = 86_400_000;
