@@ -1,33 +1,20 @@
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { memoryStore, redisStore, transferCallbackListener, type CallbackStore } from 'transfer-callbacks';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { memoryStore, redisStore, transferCallbackListener } from 'transfer-callbacks';
 import { inspectTransfer, reconcileTransfers, transferService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { otherService, receiverOf } from '../../core/support.js';
 import { startSandbox } from '../../../sandbox/test/service/support.js';
 import { freePort } from '../../support/servers/port.js';
-import { startRedis, type RedisServer } from '../../support/servers/redis.js';
+import { connectForTest, startRedisForFile } from '../../support/servers/redis-for-file.js';
 import { serve } from '../../support/servers/serve.js';
 import { startKnowing } from '../support.js';
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
+const own = startRedisForFile();
 
-function connect(port = redis.port): CallbackStore {
-  const client = new Redis(port, '127.0.0.1');
-  client.on('error', () => undefined);
-  onTestFinished(() => {
-    client.disconnect();
-  });
-  return redisStore(client);
-}
-
-/** The sandbox's service, and an endpoint that handles its callbacks, on one store. */
-async function startMerchant(store: CallbackStore) {
-  // Other runs have other ids: the stores outlive a test.
+/** The sandbox's service, and an endpoint that handles its callbacks, on Redis. */
+async function startMerchant() {
+  const store = redisStore(own.redis);
+  // Other runs have other ids: the records outlive a test.
   const sandbox = await startSandbox({ finalAfterMs: 0, seed: crypto.getRandomValues(new Uint32Array(1))[0] });
   const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
   const receiver = receiverOf({ store, service: client });
@@ -49,7 +36,7 @@ async function startMerchant(store: CallbackStore) {
 
 describe('a transfer', () => {
   test('whose callback never came is missed, until it is reconciled', async () => {
-    const { transfer, inspect, receiver } = await startMerchant(connect());
+    const { transfer, inspect, receiver } = await startMerchant();
     const id = await transfer('no-callback-1');
     const found = await inspect(id);
     expect(await inspect('no-callback-1')).toMatchObject({ verdict: 'missed', recordId: id });
@@ -67,7 +54,7 @@ describe('a transfer', () => {
   });
 
   test('that the service cannot be asked about is undecided, and its record is shown', async () => {
-    const { transfer, inspect } = await startMerchant(connect());
+    const { transfer, inspect } = await startMerchant();
     const id = await transfer('success-1');
     const service = transferService({ baseUrl: `http://127.0.0.1:${await freePort()}`, apiKey: 'k', apiSecret: 's' });
     expect(await inspect(id, { service })).toMatchObject({
@@ -80,9 +67,10 @@ describe('a transfer', () => {
   });
 
   test('whose record cannot be read is undecided, and what the service responds is shown', async () => {
-    const { transfer, inspect } = await startMerchant(connect());
+    const { transfer, inspect } = await startMerchant();
     const id = await transfer('success-1');
-    expect(await inspect(id, { store: connect(await freePort()), storeTimeoutMs: 500 })).toMatchObject({
+    const store = redisStore(connectForTest(await freePort()));
+    expect(await inspect(id, { store, storeTimeoutMs: 500 })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'final' },
       record: { state: 'unread', error: expect.any(Error) as Error },

@@ -1,6 +1,5 @@
 // The list of what was paid: only what the service has reversed since is handled.
-import { Redis } from 'ioredis';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
 import { later } from '../../core/support.js';
@@ -8,27 +7,20 @@ import { registerMetrics } from '../../metrics/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { listen } from '../../support/helpers/listen.js';
 import { announced } from '../../support/helpers/reversing.js';
-import { startRedis, type RedisServer } from '../../support/servers/redis.js';
+import { startRedisForFile } from '../../support/servers/redis-for-file.js';
 import { listOf, startPayouts } from '../service/support.js';
 import type { Reply } from '../support.js';
 
-let server: Promise<RedisServer> | undefined;
-afterAll(async () => (await server)?.stop());
+const own = startRedisForFile();
 
-async function startStore() {
-  const redis = new Redis((await (server ??= startRedis())).url);
-  onTestFinished(() => {
-    redis.disconnect();
-  });
-  return { redis, store: redisStore(redis, { prefix: `${crypto.randomUUID()}:` }) };
-}
+/** A store whose keys are those of one test. */
+const makeStore = () => redisStore(own.redis, { prefix: `${crypto.randomUUID()}:` });
 
 describe('of `paid`', () => {
   test('only a reversal is handed to the receiver, once, and every other status runs nothing', async () => {
-    const { store } = await startStore();
     const { receiver, ran } = await startPayouts(
       { paid: 'SUCCESS', failed: 'FAILED', reversed: 'REVERSED', returning: 'payout.returning' },
-      store,
+      makeStore(),
     );
     await receiver.receive(announced('SUCCESS', 'reversed'));
     const told: Reconciled[] = [];
@@ -72,25 +64,23 @@ describe('of `paid`', () => {
   });
 
   test('nothing is booked again if the store has lost its records, and a reversal still is', async () => {
-    const { redis, store } = await startStore();
-    const { receiver, ran } = await startPayouts({ a: 'SUCCESS', b: 'REVERSED' }, store);
+    const { receiver, ran } = await startPayouts({ a: 'SUCCESS', b: 'REVERSED' }, makeStore());
     await receiver.receive(announced('SUCCESS', 'a'));
     await receiver.receive(announced('SUCCESS', 'b'));
-    await redis.flushall();
+    await own.redis.flushall();
     const report = await reconcileTransfers({ receiver, paid: listOf('a', 'b') });
     expect(report.paid).toMatchObject({ unchanged: 1, processed: 1 });
     expect(ran).toEqual(['SUCCESS a', 'SUCCESS b', 'REVERSED b']);
   });
 
   test('a reversal whose callback comes at the same moment is handled once', async () => {
-    const { store } = await startStore();
     const [begun, goOn] = [later(), later()];
     const handle = async (status: string): Promise<void> => {
       if (status !== 'REVERSED') return;
       begun.resolve();
       await goOn.promise;
     };
-    const { receiver, ran } = await startPayouts({ a: 'REVERSED', b: 'REVERSED' }, store, { handle });
+    const { receiver, ran } = await startPayouts({ a: 'REVERSED', b: 'REVERSED' }, makeStore(), { handle });
     await receiver.receive(announced('SUCCESS', 'a'));
     const run = reconcileTransfers({ receiver, paid: listOf('a') });
     await begun.promise;
