@@ -12,20 +12,16 @@ import {
 } from 'transfer-callbacks/client';
 import { later } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { announced, reversingReceiver, reversingService } from '../../support/helpers/reversing.js';
+import { announced, read, reversingReceiver, reversingService, states } from '../../support/helpers/reversing.js';
 import { serve } from '../../support/servers/serve.js';
 import { startService, type Reply } from '../support.js';
-import { apiKey, listOf, type Payload } from './support.js';
+import { apiKey, listOf } from './support.js';
 
 type Query = NonNullable<ServiceOptions<unknown, never, never>['query']>;
 
 /** A receiver of a service with this `query`, and how its service is asked. */
 function asking(query: Query, options: object = {}) {
-  const service = defineService({
-    read: ({ event, data }: Payload) => ({ state: event, ...data }),
-    states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'payout.returned': 'REVERSED' },
-    ...{ query, ...options },
-  });
+  const service = defineService({ read, states, query, ...options });
   const { receiver, ran } = reversingReceiver(memoryStore(), { service });
   const ask = (id = 'a', signal?: AbortSignal) => reconcileTransfer({ receiver, id, signal });
   return { receiver, ran, ask };

@@ -1,16 +1,10 @@
 // A payout service in words of its own that takes successes back, on a server, and its definition.
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { defineService, type PendingTransfer } from 'transfer-callbacks/client';
-import { announced, reversingReceiver, type Status } from '../../support/helpers/reversing.js';
+import { announced, read, reversingReceiver, states, type Status } from '../../support/helpers/reversing.js';
 import { startService, type Reply } from '../support.js';
 
 export const apiKey = 'a-key-that-must-not-be-seen';
-
-/** What the service sends. */
-export interface Payload {
-  event: string;
-  data: { id: string; externalId: string; amount?: number | string; currency?: string };
-}
 
 /** What the service responds for a transfer: its status, another event, or any reply. */
 export type Known = Status | 'payout.returning' | Reply;
@@ -36,11 +30,8 @@ export async function startPayouts<Tx = undefined>(
     return [200, announced(found, id)];
   }
   const service = defineService({
-    read: ({ event, data }: Payload) => ({ state: event, ...data }),
-    states: {
-      ...{ 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' },
-      ...{ 'payout.returned': 'REVERSED', 'payout.returning': 'PENDING' },
-    },
+    read,
+    states: { ...states, 'payout.returning': 'PENDING' },
     baseUrl,
     query: (id, get) => get(`/payouts/${id}`, { authorization: `Bearer ${apiKey}` }),
   });

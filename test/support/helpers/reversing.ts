@@ -18,11 +18,11 @@ interface Payload {
   data: { id: string; externalId: string; amount?: number | string; currency?: string };
 }
 
-function read({ event, data }: Payload) {
+export function read({ event, data }: Payload) {
   return { state: event, ...data };
 }
 
-const states = { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'payout.returned': 'REVERSED' } as const;
+export const states = { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'payout.returned': 'REVERSED' } as const;
 export const reversingService = defineService({ read, states });
 
 type Reversing = ServiceEvent<ReturnType<typeof read>, typeof states>;
