@@ -1,24 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { memoryStore, type Claim, type ClaimReply, type ClaimRequest } from 'transfer-callbacks';
+import { memoryStore, type Claim, type ClaimRequest } from 'transfer-callbacks';
 import { later } from '../core/support.js';
-import { changedStore, memory, onHolder, type BrokenStore, type Changes } from './changed-stores.js';
+import { changedStore, memory, type BrokenStore, type Changes } from './changed-stores.js';
 
 const hasEnded = /`ended` of a claim has resolved while it was held/;
-
-/** Lets two take over a callback that was claimed before. */
-function grantsTwo(): Changes {
-  const claimed = new Set<string>();
-  const spare = new Map<string, ClaimReply>();
-  return {
-    claim(reply, key) {
-      const second = reply.state === 'in_progress' ? spare.get(key) : undefined;
-      spare.delete(key);
-      if (reply.state === 'claimed' && claimed.has(key)) spare.set(key, reply);
-      claimed.add(key);
-      return second ?? reply;
-    },
-  };
-}
 
 /** What stores make of keys that they take for one another, and where the check must name the key. */
 const sharedKeys: readonly [fault: string, key: (key: string) => string, says?: RegExp][] = [
@@ -75,14 +60,19 @@ export const brokenMemoryStores: readonly BrokenStore[] = [
   },
   {
     fault: 'prolongs a lease with each claim that it refuses',
-    make: memory(() =>
-      onHolder((holder) => ({
+    make: memory(() => {
+      const holders = new Map<string, Claim>();
+      return {
+        granted(claim, key) {
+          holders.set(key, claim);
+          return {};
+        },
         async claim(reply, key) {
-          if (reply.state === 'in_progress') await holder(key)?.renew();
+          if (reply.state === 'in_progress') await holders.get(key)?.renew();
           return reply;
         },
-      })),
-    ),
+      };
+    }),
     caughtBy: ['a lease that is not renewed'],
     says: /a lease of \d+ ms never ended/,
   },
@@ -94,12 +84,6 @@ export const brokenMemoryStores: readonly BrokenStore[] = [
     }),
     caughtBy: ['a renewed lease'],
     says: /a renewed lease of \d+ ms lasted only/,
-  },
-  {
-    fault: 'tells the end of a claim that is held',
-    make: granting(() => ({ ended: Promise.resolve() })),
-    caughtBy: ['a claim that is renewed'],
-    says: hasEnded,
   },
   {
     fault: 'tells the end of a claim when its first lease is over',
@@ -139,12 +123,6 @@ export const brokenMemoryStores: readonly BrokenStore[] = [
     says: /took the callback/,
   },
   // They grant a claim to whom it is not due, refuse it to whom it is due, or take two keys or two tokens for one.
-  {
-    fault: 'lets two take over a lapsed lease',
-    make: memory(grantsTwo),
-    caughtBy: ['a lapsed lease'],
-    says: /2 of 50 concurrent claims were granted/,
-  },
   {
     fault: 'refuses a claim to the token that holds it',
     make: asking(() => ({ token: crypto.randomUUID() })),

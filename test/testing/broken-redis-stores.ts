@@ -59,12 +59,6 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     says: /50 concurrent claims/,
   },
   {
-    fault: 'settles with KEEPTTL, so that the record ends with the lease',
-    make: onRedis(() => ({ settle: (redis, { key, value }) => redis.call('SET', key, value, 'KEEPTTL', 'GET') })),
-    caughtBy: ['a handled record outlasts'],
-    says: /a handled record was forgotten before its retention had passed/,
-  },
-  {
     fault: 'shortens a handled record with a claim that it refuses',
     make: onRedis(() => ({
       async claim(redis, { key, value, ms }) {

@@ -104,17 +104,12 @@ export const brokenRefunds: readonly BrokenStore[] = [
   {
     fault: 'claims the transfer alone where both records are claimed',
     make: claimingOne,
-    caughtBy: ['of fifty concurrent claims of both'],
-    says: /while both records are held, a claim of reversal is claimed/,
-  },
-  {
-    fault: 'ignores the handled refund where both records are claimed',
-    make: claimingOne,
     caughtBy: [
+      'of fifty concurrent claims of both',
       'a claim of both records is refused if the transfer',
       'a claim of both records is refused if the refund',
     ],
-    says: /facts of|claimed/,
+    says: /while both records are held, a claim of reversal is claimed|has the facts of the refund|state: 'claimed'/,
   },
   {
     fault: 'keeps the refund claimed that it has refused',

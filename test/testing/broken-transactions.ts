@@ -17,8 +17,8 @@ export interface BrokenTransaction {
 interface Parts {
   readonly claim: Claim;
   readonly client: PoolClient;
-  /** Ends the transaction unless it has ended. Resolves with the command that the server has executed. */
-  readonly end: (sql: 'COMMIT' | 'ROLLBACK') => Promise<string | undefined>;
+  /** Ends the transaction unless it has ended. */
+  readonly end: (sql: 'COMMIT' | 'ROLLBACK') => Promise<void>;
   /** Rejects unless the transaction that the claim has begun is still open, and has not failed. */
   readonly requireTransaction: () => Promise<void>;
 }
@@ -45,11 +45,10 @@ export function transactionStore(pool: Pool, change: Change = () => ({})): Callb
         claim: claimed.claim,
         client,
         async end(sql) {
-          if (!isOpen) return undefined;
+          if (!isOpen) return;
           isOpen = false;
-          const { command } = await client.query(sql);
+          await client.query(sql);
           client.release();
-          return command;
         },
         async requireTransaction() {
           const { rows } = await client.query<{ token: string }>(
@@ -106,18 +105,6 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
     says: /`tx` has written after its claim was (handled|released)/,
   },
   {
-    fault: 'lets a late holder commit',
-    change: ({ claim, end, requireTransaction }) => ({
-      settle: async () => {
-        await requireTransaction();
-        await end('COMMIT');
-        return claim.settle();
-      },
-    }),
-    caughtBy: ["a late holder's write"],
-    says: /of the writes of a late holder and the next one 2 were kept/,
-  },
-  {
     fault: 'settles beside the transaction, and commits after that',
     change: ({ claim, end }) => ({ settle: () => claim.settle().finally(() => end('COMMIT')) }),
     caughtBy: [
@@ -127,19 +114,6 @@ export const brokenTransactions: readonly BrokenTransaction[] = [
       'a handler that swallows a deadlock',
     ],
     says: /the write of its handler is not there|2 were kept/,
-  },
-  {
-    fault: 'believes that a transaction was committed if the server has executed COMMIT',
-    change: ({ claim, end }) => ({
-      async settle() {
-        if (!(await claim.renew())) throw new Error('Another delivery has taken the callback over.');
-        // After a failed statement the server executes ROLLBACK in place of COMMIT. After a ROLLBACK it does not.
-        if ((await end('COMMIT')) !== 'COMMIT') throw new Error('The transaction was rolled back.');
-        return claim.settle();
-      },
-    }),
-    caughtBy: ['a handler that rolls'],
-    says: /a claim was handled, and the write of its handler is not there/,
   },
   {
     fault: 'refuses a ROLLBACK of the handler, and commits before it refuses to settle',

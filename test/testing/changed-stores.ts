@@ -52,18 +52,6 @@ export function changedStore(store: CallbackStore, changes: Changes): CallbackSt
 /** A way to make memory stores behind changes. */
 export const memory = (changes: () => Changes) => (): CallbackStore => changedStore(memoryStore(), changes());
 
-/** Calls something on the lease of the delivery that holds the callback now. */
-export function onHolder(changes: (holder: (key: string) => Claim | undefined) => Changes): Changes {
-  const holders = new Map<string, Claim>();
-  return {
-    ...changes((key) => holders.get(key)),
-    granted(claim, key, request) {
-      holders.set(key, claim);
-      return changes((holder) => holders.get(holder)).granted?.(claim, key, request) ?? {};
-    },
-  };
-}
-
 type Store = Required<Omit<CallbackStore, 'check'>>;
 
 /** The store of Redis with some methods replaced. */
