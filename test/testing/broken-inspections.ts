@@ -1,9 +1,19 @@
+import type { Redis } from 'ioredis';
 import { redisStore, type StoreRecord } from 'transfer-callbacks';
 import { changed, changedStore, keyFor, type BrokenStore } from './changed-stores.js';
 
 /** A store that reads right and shows something else. */
 const showing = (show: (record: StoreRecord, key: string) => StoreRecord) =>
   changed((store) => ({ read: async (key) => show(await store.read(key), key) }));
+
+/** A store that shows what it has last read in this state once the callback is free. */
+const remembering = (state: StoreRecord['state']) => (redis: Redis) => {
+  const seen = new Map<string, StoreRecord>();
+  return showing((record, key) => {
+    if (record.state === state) seen.set(key, record);
+    return record.state === 'free' ? (seen.get(key) ?? record) : record;
+  })(redis);
+};
 
 /** What stores show wrongly of a record that `read` finds. */
 type Shown<State extends StoreRecord['state']> = readonly [
@@ -61,25 +71,13 @@ export const brokenInspections: readonly BrokenStore[] = [
   ...toStores('handled', ofSuccesses, 'a handled callback is read'),
   {
     fault: 'reads a handled record after it has expired',
-    make(redis) {
-      const seen = new Map<string, StoreRecord>();
-      return showing((record, key) => {
-        if (record.state === 'handled') seen.set(key, record);
-        return seen.get(key) ?? record;
-      })(redis);
-    },
+    make: remembering('handled'),
     caughtBy: ['a callback that is unknown'],
     says: /a handled record of \d+ ms has ended, and the callback is not free but handled/,
   },
   {
     fault: 'reads a lease that has lapsed',
-    make(redis) {
-      const seen = new Map<string, StoreRecord>();
-      return showing((record, key) => {
-        if (record.state === 'claimed') seen.set(key, record);
-        return record.state === 'free' ? (seen.get(key) ?? record) : record;
-      })(redis);
-    },
+    make: remembering('claimed'),
     caughtBy: ['a callback that is unknown'],
     says: /a lease of \d+ ms has ended, and the callback is not free but claimed/,
   },
