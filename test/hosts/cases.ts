@@ -12,12 +12,8 @@ export interface Reply {
   readonly body: string;
 }
 
-export interface Case {
-  /** What the request is, as the page shows it. */
-  readonly name: string;
-  /** Sends the request to the URL. */
-  readonly send: (url: string) => Promise<Reply>;
-}
+/** A request: what it is, as the page shows it, its body, and how it is sent. */
+type Case = readonly [name: string, body: string, sent?: Sent];
 
 const json = (data: Parameters<typeof transferSucceeded>[0]): string => JSON.stringify(transferSucceeded(data));
 /** More than `bodyLimitBytes` is by default, though a correct callback. */
@@ -27,32 +23,21 @@ const fresh = json({ id: 'fresh' });
 
 /** In this order: a duplicate comes after its callback. */
 export const cases: readonly Case[] = [
-  { name: 'callback', send: (url) => send(url, fresh) },
-  { name: 'duplicate', send: (url) => send(url, fresh) },
-  {
-    name: 'in chunks',
-    send: (url) => send(url, '', { chunks: halves(json({ id: 'in-chunks' })) }),
-  },
-  { name: 'not JSON', send: (url) => send(url, '{') },
-  {
-    name: 'forged',
-    send: (url) => send(url, json({}), { headers: { 'X-Callback-Token': 'a-guess' } }),
-  },
-  { name: 'too long', send: (url) => send(url, long) },
-  {
-    name: 'too long, in chunks',
-    send: (url) => send(url, '', { chunks: halves(long) }),
-  },
-  {
-    name: 'plain text',
-    send: (url) => send(url, json({}), { headers: { 'Content-Type': 'text/plain' } }),
-  },
-  { name: 'PUT', send: (url) => send(url, json({}), { method: 'PUT' }) },
-  { name: 'handler fails', send: (url) => send(url, json({ id: 'handler-fails' })) },
-  { name: 'store down', send: (url) => send(url, json({ id: 'store-down' })) },
+  ['callback', fresh],
+  ['duplicate', fresh],
+  ['in chunks', '', { chunks: halves(json({ id: 'in-chunks' })) }],
+  ['not JSON', '{'],
+  ['forged', json({}), { headers: { 'X-Callback-Token': 'a-guess' } }],
+  ['too long', long],
+  ['too long, in chunks', '', { chunks: halves(long) }],
+  ['plain text', json({}), { headers: { 'Content-Type': 'text/plain' } }],
+  ['PUT', json({}), { method: 'PUT' }],
+  ['handler fails', json({ id: 'handler-fails' })],
+  ['store down', json({ id: 'store-down' })],
 ];
 
-async function send(url: string, body: string, { headers = {}, ...sent }: Sent = {}): Promise<Reply> {
+/** Sends the request of a case to a host. */
+export async function send(url: string, [, body, { headers = {}, ...sent } = {}]: Case): Promise<Reply> {
   // Cloudflare tells a Worker the address of the sender, and workerd alone does not.
   const all = { 'X-Callback-Token': token, 'CF-Connecting-IP': '127.0.0.1', ...headers };
   const { status, body: text, headers: received } = await post(url, body, { ...sent, headers: all });

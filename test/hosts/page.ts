@@ -17,7 +17,7 @@ const toHead = (cells: readonly string[]): string[] => [toRow(cells), toRow(cell
  */
 export function renderHost(host: Host, replies: readonly Reply[], listener: readonly Reply[]): string {
   const differences = new Map<string, string[]>();
-  for (const [index, { name }] of cases.entries()) {
+  for (const [index, [name]] of cases.entries()) {
     const reason = findReason(host, name, replies[index], listener[index]);
     if (reason === undefined) continue;
     differences.set(reason, [...(differences.get(reason) ?? []), `${name} ${replies[index]?.status}`]);
@@ -59,7 +59,7 @@ export function renderPage(page: string, rendered: readonly string[], listener: 
   const [before, rest] = page.split(begin);
   const [, after] = rest?.split(end) ?? [];
   if (before === undefined || after === undefined) throw new Error(`${pagePath} lacks the marks ${begin}and ${end}`);
-  const requests = cases.map(({ name }, index) => toRow([name, ...renderReply(listener[index])]));
+  const requests = cases.map(([name], index) => toRow([name, ...renderReply(listener[index])]));
   const lines = [
     ...[...toHead(['request', 'status', 'header', 'body, or its message']), ...requests],
     '',

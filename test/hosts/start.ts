@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { hasEnded, kill, tied } from '../support/programs/child.js';
 import { freePort, isListening } from '../support/servers/port.js';
-import { cases, token, type Reply } from './cases.js';
+import { cases, send, token, type Reply } from './cases.js';
 import type { Host } from './hosts.js';
 import { hostsFolder } from './programs.js';
 
@@ -23,7 +23,7 @@ export const quiet = {
 export const tryHost = (host: Host): Promise<Reply[]> =>
   withHost(host, async (url) => {
     const replies: Reply[] = [];
-    for (const { send } of cases) replies.push(await send(url));
+    for (const each of cases) replies.push(await send(url, each));
     return replies;
   });
 
