@@ -290,13 +290,6 @@ describe('the registration', () => {
     again();
   });
 
-  test('is refused by the client where the names are taken', () => {
-    const { registry } = registerMetrics();
-    expect(() => prometheusMetrics({ Counter, Gauge, Histogram, registers: [registry] })).toThrow(
-      'A metric with the name transfer_callbacks_deliveries_total has already been registered.',
-    );
-  });
-
   test('goes to every registry given, and not to the global one', () => {
     const registers = [new Registry(), new Registry()];
     const stop = prometheusMetrics({ Counter, Gauge, Histogram, registers });
