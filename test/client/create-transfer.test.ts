@@ -188,11 +188,8 @@ describe('the outcome of createTransfer', () => {
   });
 
   test('a fetch that resolves with a response of no server is an outcome unknown', async () => {
-    const client = transferService({
-      ...credentials,
-      baseUrl: 'http://127.0.0.1:9',
-      fetch: () => Promise.resolve(Response.error()),
-    });
+    const fetch = () => Promise.resolve(Response.error());
+    const client = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
     expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', status: 0 });
   });
 
