@@ -3,6 +3,7 @@ import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks'
 import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
+import { blockEventLoop } from '../support/helpers/runtime.js';
 import { contractTransaction, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import { brokenInspections } from './broken-inspections.js';
@@ -66,9 +67,7 @@ function slow(store: CallbackStore, fromMs = 50, toMs = 150): CallbackStore {
 
 /** Runs `work` while the event loop is blocked for `blockedMs` at a time, half of the time. */
 async function besideBusyLoop<T>(blockedMs: number, work: () => Promise<T>): Promise<T> {
-  const timer = setInterval(() => {
-    for (const until = performance.now() + blockedMs; performance.now() < until;);
-  }, 2 * blockedMs);
+  const timer = setInterval(blockEventLoop, 2 * blockedMs, blockedMs);
   try {
     return await work();
   } finally {
@@ -173,9 +172,7 @@ test.concurrent.each([
 
 test.concurrent('a lease that is too long is caught even if the process is stopped while it ends', async () => {
   const long = changedStore(memoryStore(), { request: (asked) => ({ ...asked, leaseMs: asked.leaseMs * 2 }) });
-  setTimeout(() => {
-    for (const until = performance.now() + 700; performance.now() < until;);
-  }, 2_400);
+  setTimeout(blockEventLoop, 2_400, 700);
   expect(await faultFound('a lease that is not renewed', long)).toMatch(/a lease of \d+ ms never ended/);
 });
 
