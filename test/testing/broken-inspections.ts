@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { redisStore, type StoreRecord } from 'transfer-callbacks';
+import type { StoreRecord } from 'transfer-callbacks';
 import { changed, changedStore, keyFor, type BrokenStore } from './changed-stores.js';
 
 /** A store that reads right and shows something else. */
@@ -222,9 +222,7 @@ export const brokenInspections: readonly BrokenStore[] = [
     fault: 'drops a success that comes after a forget',
     make(redis) {
       const gone = new Set<string>();
-      const store = redisStore(redis);
-      return {
-        ...store,
+      return changed((store) => ({
         ...changedStore(store, {
           granted: (claim, key) => ({
             settle: () => (gone.has(key) ? Promise.resolve({ overlapped: true }) : claim.settle()),
@@ -235,7 +233,7 @@ export const brokenInspections: readonly BrokenStore[] = [
           if (done) gone.add(key);
           return done;
         },
-      };
+      }))(redis);
     },
     caughtBy: ["a late holder's success is recorded"],
     says: /the late success was not recorded/,

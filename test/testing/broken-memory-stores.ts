@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { memoryStore, type Claim, type ClaimRequest } from 'transfer-callbacks';
+import { memoryStore, type Claim, type ClaimReply, type ClaimRequest } from 'transfer-callbacks';
 import { later } from '../core/support.js';
 import { changedStore, memory, type BrokenStore, type Changes } from './changed-stores.js';
 
@@ -38,6 +38,23 @@ const rejecting = (isTooMuch: (request: ClaimRequest) => boolean, message: strin
 
 const granting = (granted: NonNullable<Changes['granted']>) => memory(() => ({ granted }));
 
+/** Calls something on the claim of a callback for which another one is refused. */
+const whenRefusing = (state: ClaimReply['state'], call: (holder: Claim) => Promise<unknown>) =>
+  memory(() => {
+    const holders = new Map<string, Claim>();
+    return {
+      granted(claim, key) {
+        holders.set(key, claim);
+        return {};
+      },
+      async claim(reply, key) {
+        const holder = holders.get(key);
+        if (holder && reply.state === state) await call(holder);
+        return reply;
+      },
+    };
+  });
+
 /** Memory stores behind changes. */
 export const brokenMemoryStores: readonly BrokenStore[] = [
   // They hold a lease for another time than they are told, renew it wrongly, or tell its end wrongly.
@@ -60,19 +77,7 @@ export const brokenMemoryStores: readonly BrokenStore[] = [
   },
   {
     fault: 'prolongs a lease with each claim that it refuses',
-    make: memory(() => {
-      const holders = new Map<string, Claim>();
-      return {
-        granted(claim, key) {
-          holders.set(key, claim);
-          return {};
-        },
-        async claim(reply, key) {
-          if (reply.state === 'in_progress') await holders.get(key)?.renew();
-          return reply;
-        },
-      };
-    }),
+    make: whenRefusing('in_progress', (holder) => holder.renew()),
     caughtBy: ['a lease that is not renewed'],
     says: /a lease of \d+ ms never ended/,
   },
@@ -268,16 +273,7 @@ export const brokenMemoryStores: readonly BrokenStore[] = [
   },
   {
     fault: 'restarts the retention of a handled record with each claim',
-    make: memory(() => {
-      const handled = new Map<string, Claim>();
-      return {
-        granted: (claim, key) => ({ settle: () => claim.settle().finally(() => handled.set(key, claim)) }),
-        async claim(reply, key) {
-          if (reply.state === 'handled') await handled.get(key)?.settle();
-          return reply;
-        },
-      };
-    }),
+    make: whenRefusing('handled', (holder) => holder.settle()),
     caughtBy: ['retention counts'],
     says: /a handled record of \d+ ms never ended/,
   },

@@ -1,4 +1,4 @@
-import { memoryStore, redisStore, type CallbackStore, type Claim, type ClaimRequest } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore, type Claim, type ClaimRequest } from 'transfer-callbacks';
 import { changed, type BrokenStore } from './changed-stores.js';
 
 type Store = ReturnType<typeof memoryStore>;
@@ -76,16 +76,13 @@ export const brokenRefunds: readonly BrokenStore[] = [
   },
   {
     fault: 'claims the transfer with its refund',
-    make: (redis) => {
-      const store = redisStore(redis);
-      return {
-        async claim(key, request) {
-          const reply = await store.claim(key, request);
-          if (request.record === 'reversal') await store.claim(key, { ...request, record: undefined });
-          return reply;
-        },
-      };
-    },
+    make: changed((store) => ({
+      async claim(key, request) {
+        const reply = await store.claim(key, request);
+        if (request.record === 'reversal') await store.claim(key, { ...request, record: undefined });
+        return reply;
+      },
+    })),
     caughtBy: ['a refund that is released'],
     says: /the claim of a refund has handled its transfer/,
   },
