@@ -31,17 +31,10 @@ export function registerMetrics(): { registry: Registry; stop: () => void; serie
   return { registry, stop, series: () => readSeries(registry) };
 }
 
-export interface Run {
-  readonly processed?: number;
-  readonly duplicate?: number;
-  readonly pending?: number;
-  readonly unknown?: number;
-  readonly failed?: number;
-  readonly stopped?: string;
-}
+type Counts = Partial<Record<'processed' | 'duplicate' | 'pending' | 'unknown' | 'failed', number>>;
 
 /** Publishes the end of a reconciliation run, as `reconcileTransfers` does. */
-export function publishRun(run: Run, oldestOpenAt?: Date): void {
+export function publishRun(run: Counts & { stopped?: string }, oldestOpenAt?: Date): void {
   const report = { processed: 0, duplicate: 0, pending: 0, unknown: 0, failed: 0, stopped: undefined, ...run };
   channel('transfer-callbacks:reconciled').publish({ report, durationMs: 5, oldestOpenAt });
 }
