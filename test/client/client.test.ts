@@ -1,10 +1,11 @@
-import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
 import type { TransferServiceOptions } from '../../src/client/service/transfer.js';
+import { later } from '../core/support.js';
 import { catchError, credentials, refusal, request, startService, transaction } from './support.js';
 import { containing } from '../support/helpers/containing.js';
 
@@ -78,29 +79,19 @@ describe('transferService', () => {
 describe('a long response', () => {
   test('that never ends is read up to 1 MiB, and the connection is closed', async () => {
     let sent = 0;
-    let closed = false;
+    function* blanks(): Generator<Buffer> {
+      for (; ; sent += 65_536) yield Buffer.alloc(65_536, ' ');
+    }
+    const closed = later();
     const { client, received } = await startService([
-      (response: ServerResponse) => {
-        response.writeHead(200);
-        response.once('close', () => {
-          closed = true;
-        });
-        const write = (): void => {
-          while (!response.destroyed) {
-            sent += 65_536;
-            if (!response.write(Buffer.alloc(65_536, ' '))) break;
-          }
-        };
-        response.on('drain', write);
-        write();
-      },
+      (response) => Readable.from(blanks()).pipe(response.once('close', closed.resolve)),
     ]);
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
       code: 'UNREADABLE_RESPONSE',
       status: 200,
       message: containing('The response is longer than 1 MiB.'),
     });
-    await vi.waitUntil(() => closed);
+    await closed.promise;
     expect(received).toHaveLength(1);
     expect(sent).toBeLessThan(32 * mebibyte); // What the sockets buffer.
   });
