@@ -1,10 +1,11 @@
 import type { Pool } from 'pg';
 import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
 import { blockEventLoop } from '../support/helpers/runtime.js';
-import { contractTransaction, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { contractTransaction } from '../support/servers/postgres.js';
+import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import { brokenInspections } from './broken-inspections.js';
 import { brokenMemoryStores } from './broken-memory-stores.js';
@@ -176,16 +177,13 @@ test.concurrent('a lease that is too long is caught even if the process is stopp
   expect(await faultFound('a lease that is not renewed', long)).toMatch(/a lease of \d+ ms never ended/);
 });
 
-let server: PostgresServer;
 let pool: Pool;
 let transaction: StoreTransaction<Tx>;
-beforeAll(async () => {
-  server = await startPostgres();
+startPostgresForFile(async (server) => {
   pool = server.pool({ max: 100 });
   // A store of `brokenTransactions` refuses this text.
   transaction = { ...(await contractTransaction(pool)), rollback: (tx) => tx.query('ROLLBACK') };
 });
-afterAll(() => server.stop());
 
 /** A store that settles beside the transaction. */
 const besideTransaction = (): CallbackStore<Tx> =>
