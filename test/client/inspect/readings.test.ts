@@ -21,6 +21,7 @@ const callback = transferSucceeded({
 
 /** The facts of this callback, as the record of a store has them. */
 const record = '["SUCCESS",5,"XAF","payout-1"]';
+const handled = { state: 'handled', fingerprint: record } as const;
 
 /** Inspects a transfer where the service responds with `data` and the store has this record. */
 function inspectWith(
@@ -28,10 +29,10 @@ function inspectWith(
   found: Awaited<ReturnType<NonNullable<CallbackStore['read']>>>,
   changes: object = {},
 ) {
-  const { service, store, ...options } = changes as { service?: object; store?: object };
+  const { service, store, retentionMs, ...options } = changes as Partial<Record<string, object>>;
   const known = serviceOf({ getTransaction: () => Promise.resolve({ ...callback.data, ...data }) });
   const read = () => Promise.resolve(found);
-  const given: object = { service: service ?? known, store: { claim: read, read, ...store } };
+  const given: object = { service: service ?? known, store: { claim: read, read, ...store }, retentionMs };
   return inspectTransfer({ id: 'tr-1', receiver: receiverOf(given), ...options });
 }
 
@@ -82,7 +83,6 @@ describe('what is compared', () => {
         }),
       }),
     ]);
-    const handled = { state: 'handled', fingerprint: record } as const;
     expect((await inspectWith({ amount: '5.00 XAF' }, handled)).verdict).toBe('conflict');
     const { readCallback } = transferService({ payload: schema as unknown as typeof transferCallbackSchema });
     const inspect = (amount: unknown) => {
@@ -102,7 +102,6 @@ describe('what is compared', () => {
   test('a transfer that becomes final between the two readings is not called unfounded', async () => {
     const statuses = ['PENDING', 'SUCCESS'];
     const getTransaction = vi.fn(() => Promise.resolve({ ...callback.data, status: statuses.shift() ?? '' }));
-    const handled = { state: 'handled', fingerprint: record } as const;
     expect(await inspectWith({}, handled, { service: serviceOf({ getTransaction }) })).toMatchObject({
       verdict: 'handled',
       service: { state: 'final' },
@@ -202,7 +201,7 @@ describe('what is read', () => {
       advice: containing('Do not conclude that the transfer has failed'),
     });
     // The address may be wrong.
-    expect(await inspect({ state: 'handled', fingerprint: record })).toMatchObject({
+    expect(await inspect(handled)).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unknown' },
       meaning: 'The handler has succeeded, but the service responded with 404.',
@@ -258,7 +257,6 @@ test('a status that reads as final calls for a translation, and is no proof of a
     meaning: words.replace('the', 'The'),
     advice: expect.stringMatching(/^If that is final, let `readTransaction` of the service translate it/) as string,
   });
-  const handled = { state: 'handled', fingerprint: record } as const;
   expect(await inspectWith({ status: 'SUCCESSFUL' }, handled)).toMatchObject({
     verdict: 'unfounded',
     meaning: `The handler has succeeded, but ${words}`,
@@ -269,22 +267,16 @@ test('a status that reads as final calls for a translation, and is no proof of a
 });
 
 test('a missed transfer whose record cannot have expired is reconciled first', async () => {
-  const free = { state: 'free' as const };
-  const inspect = async (retentionMs: number) =>
-    (
-      await inspectWith({}, free, {
-        receiver: {
-          inspect: () => Promise.resolve(free),
-          options: { retentionMs, service: serviceOf({ getTransaction: () => callback.data }) },
-        },
-      })
-    ).advice;
-  expect(await inspect(604_800_000)).toBe(
+  const inspectAfter = async (days: number) => {
+    const timestamp = new Date(Date.now() - days * 86_400_000).toISOString();
+    return (await inspectWith({ timestamp }, { state: 'free' }, { retentionMs: 2 * 86_400_000 })).advice;
+  };
+  expect(await inspectAfter(1.9)).toBe(
     'Reconcile it now, or leave it to the next reconciliation. But if the store may have lost records (flush, eviction, ' +
       'failover, another prefix), stop reconciliation and compare with your books first. The log shows whether ' +
       'callbacks came, and why they failed: search the id.',
   );
-  expect(await inspect(1)).toMatch(
+  expect(await inspectAfter(2.1)).toMatch(
     /^If it became final longer ago than `retentionMs`.* compare with your books first\./,
   );
 });
