@@ -5,8 +5,8 @@ type Store = ReturnType<typeof memoryStore>;
 
 /** What is wrong in a store whose claims may have both records. */
 interface Faults {
-  /** Changes the requests of a claim of both records. */
-  readonly both?: (request: ClaimRequest) => { readonly transfer?: ClaimRequest; readonly refund?: ClaimRequest };
+  /** Changes the request for the refund in a claim of both records. */
+  readonly refund?: Partial<ClaimRequest>;
   readonly keepsRefund?: boolean;
   readonly keepsTransfer?: boolean;
   readonly grantsBeside?: boolean;
@@ -30,14 +30,13 @@ async function claimBoth(
   store: Store,
   key: string,
   given: ClaimRequest,
-  { both, keepsRefund, keepsTransfer }: Faults,
+  { refund: changes, keepsRefund, keepsTransfer }: Faults,
 ): ReturnType<Store['claim']> {
   const request = { ...given, record: undefined };
-  const wrong = both?.(request);
-  const first = keepsTransfer === true ? await store.claim(key, wrong?.transfer ?? request) : undefined;
-  const refund = await store.claim(key, { ...(wrong?.refund ?? request), record: 'reversal' });
+  const first = keepsTransfer === true ? await store.claim(key, request) : undefined;
+  const refund = await store.claim(key, { ...request, ...changes, record: 'reversal' });
   if (refund.state !== 'claimed') return refund;
-  const transfer = first ?? (await store.claim(key, wrong?.transfer ?? request));
+  const transfer = first ?? (await store.claim(key, request));
   if (transfer.state === 'claimed') return { state: 'claimed', claim: pair(transfer.claim, refund.claim) };
   if (keepsRefund !== true) await refund.claim.release();
   return transfer;
@@ -128,13 +127,13 @@ export const brokenRefunds: readonly BrokenStore[] = [
   },
   {
     fault: 'keeps a claim of both records beyond its lease',
-    make: () => claimingBoth({ both: (request) => ({ refund: { ...request, leaseMs: 60_000 } }) }),
+    make: () => claimingBoth({ refund: { leaseMs: 60_000 } }),
     caughtBy: ['a claim of both records that lapses'],
     says: /a lease of \d+ ms never ended/,
   },
   {
     fault: 'keeps the record of a refund longer than it was asked to',
-    make: () => claimingBoth({ both: (request) => ({ refund: { ...request, retentionMs: 600_000 } }) }),
+    make: () => claimingBoth({ refund: { retentionMs: 600_000 } }),
     caughtBy: ['a claim of both records is granted'],
     says: /a handled record of \d+ ms never ended/,
   },
