@@ -218,10 +218,11 @@ describe('what is read', () => {
     expect((await inspection).record).toMatchObject({ error: { message: containing('within 4000 ms.') } });
   });
 
-  test('a store from JavaScript that resolves with no record has none that could be read', async () => {
-    for (const record of [undefined, { state: 'what' }, { state: 'handled' }]) {
-      const store = { read: () => Promise.resolve(record as never) };
-      expect(await inspectWith({}, { state: 'free' }, { store })).toMatchObject({
+  test('a receiver of your own that resolves with no record has none that could be read', async () => {
+    const broken = { state: 'handled', fingerprint: 5 };
+    for (const record of [undefined, { state: 'what' }, broken, { state: 'free', reversal: broken }]) {
+      const receiver = { inspect: () => Promise.resolve(record) };
+      expect(await inspectWith({}, { state: 'free' }, { receiver })).toMatchObject({
         verdict: 'undecided',
         record: { state: 'unread', error: { message: containing('Expected `store.read` to resolve with a record') } },
       });
