@@ -18,32 +18,30 @@ const client = serviceOf({
   getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data, status: 'PENDING' }),
 });
 
-describe('a `pending` that never ends', () => {
-  test.each([
-    ['returns to the first row of a batch', inserted(25), 10],
-    ['returns to the first row of a large batch, with a large page', inserted(12_000), 11_000],
-    ['repeats the last row', inserted(25), 1],
-    ['repeats the last rows of one creation time', [...transfers(5), ...inserted(8_000)], 3],
-  ])('ends the run where it %s, and each transfer is queried once', async (_, rows, page) => {
-    const isClosed = { yet: false };
-    function* repeat(): Generator<PendingTransfer> {
-      try {
-        yield* rows;
-        for (;;) yield* page === 10 || page === 11_000 ? rows.slice(0, page) : rows.slice(-page);
-      } finally {
-        isClosed.yet = true;
-      }
+test.each([
+  ['returns to the first row of a batch', inserted(25), 10],
+  ['returns to the first row of a large batch, with a large page', inserted(12_000), 11_000],
+  ['repeats the last row', inserted(25), 1],
+  ['repeats the last rows of one creation time', [...transfers(5), ...inserted(8_000)], 3],
+])('a run ends where an endless `pending` %s, and each transfer is queried once', async (_, rows, page) => {
+  const isClosed = { yet: false };
+  function* repeat(): Generator<PendingTransfer> {
+    try {
+      yield* rows;
+      for (;;) yield* page === 10 || page === 11_000 ? rows.slice(0, page) : rows.slice(-page);
+    } finally {
+      isClosed.yet = true;
     }
-    const run = reconcile(client, { pending: repeat(), concurrency: 1 });
-    await expect(run).rejects.toMatchObject({
-      code: 'PENDING_FAILED',
-      message: containing(
-        '`pending` has yielded 1000 transfers in a row that it had yielded before, the last of them tr-',
-      ),
-      report: { pending: rows.length, queries: rows.length, stopped: 'error' },
-    });
-    expect(isClosed.yet).toBe(true);
+  }
+  const run = reconcile(client, { pending: repeat(), concurrency: 1 });
+  await expect(run).rejects.toMatchObject({
+    code: 'PENDING_FAILED',
+    message: containing(
+      '`pending` has yielded 1000 transfers in a row that it had yielded before, the last of them tr-',
+    ),
+    report: { pending: rows.length, queries: rows.length, stopped: 'error' },
   });
+  expect(isClosed.yet).toBe(true);
 });
 
 describe('repetitions of a transfer', () => {

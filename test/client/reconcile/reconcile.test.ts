@@ -108,28 +108,26 @@ describe('reconcileTransfers', () => {
   });
 });
 
-describe('a transfer of a run', () => {
-  test('a contradiction with what was handled is a failure that shows both sides', async () => {
-    const success = transferSucceeded();
-    const { client } = await startKnowing({ ...success.data });
-    const receiver = receiverOf({ service: client });
-    await receiver.receive(transferFailed({ id: success.data.id, externalId: success.data.externalId }));
-    expect(await reconcileTransfers({ receiver, pending: oneOf(success) })).toMatchObject({
-      failed: 1,
-      problems: [
-        {
-          outcome: 'conflict',
-          error: {
-            code: 'NOT_HANDLED',
-            message: expect.stringMatching(
-              /^The receiver ended with conflict: handled before with .*FAILED.*, now .*SUCCESS/,
-            ) as string,
-          },
-          recorded: expect.anything() as never,
-          received: { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: success.data.externalId },
+test('a contradiction with what was handled is a failure that shows both sides', async () => {
+  const success = transferSucceeded();
+  const { client } = await startKnowing({ ...success.data });
+  const receiver = receiverOf({ service: client });
+  await receiver.receive(transferFailed({ id: success.data.id, externalId: success.data.externalId }));
+  expect(await reconcileTransfers({ receiver, pending: oneOf(success) })).toMatchObject({
+    failed: 1,
+    problems: [
+      {
+        outcome: 'conflict',
+        error: {
+          code: 'NOT_HANDLED',
+          message: expect.stringMatching(
+            /^The receiver ended with conflict: handled before with .*FAILED.*, now .*SUCCESS/,
+          ) as string,
         },
-      ],
-    });
+        recorded: expect.anything() as never,
+        received: { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: success.data.externalId },
+      },
+    ],
   });
 });
 

@@ -181,19 +181,17 @@ describe('the report of a run', () => {
   });
 });
 
-describe('reconcileTransfers', () => {
-  test('reports every transfer to onProgress, and keeps no more than 100 problems', async () => {
-    const { client } = await startKnowing();
-    const told: string[] = [];
-    const counted = await reconcile(client, {
-      pending: Array.from({ length: 130 }, (_, index) => old(`payout-${index}`)),
-      concurrency: 8,
-      onProgress: ({ id, result }, { unknown }) => told.push(`${id} ${result} ${unknown}`),
-    });
-    expect(counted).toMatchObject({ unknown: 130, problems: { length: 100 } });
-    expect(new Set(told).size).toBe(130);
-    expect(told.at(-1)).toMatch(/ unknown 130$/);
+test('a run reports every transfer to onProgress, and keeps no more than 100 problems', async () => {
+  const { client } = await startKnowing();
+  const told: string[] = [];
+  const counted = await reconcile(client, {
+    pending: Array.from({ length: 130 }, (_, index) => old(`payout-${index}`)),
+    concurrency: 8,
+    onProgress: ({ id, result }, { unknown }) => told.push(`${id} ${result} ${unknown}`),
   });
+  expect(counted).toMatchObject({ unknown: 130, problems: { length: 100 } });
+  expect(new Set(told).size).toBe(130);
+  expect(told.at(-1)).toMatch(/ unknown 130$/);
 });
 
 test('a run in which the service responds with 404 to every query asks for the address, once', async () => {
