@@ -1,18 +1,16 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { ClaimRequest, HandlerContext } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { addUp, createTable, dynamoStore, type DynamoTx } from '../../examples/dynamodb-store.js';
-import { root } from '../docs/pages.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { run } from './support.js';
 
 // The server is a program in JavaScript, which serves all checks at the same time: on a busy machine that takes
 // minutes.
@@ -200,16 +198,18 @@ describe('dynamodb-store.ts', () => {
 
   test('the example adds up a callback that comes twice once', async () => {
     const env = {
-      ...process.env,
       AWS_ENDPOINT_URL_DYNAMODB: `http://127.0.0.1:${server.port}`,
       AWS_REGION: 'af-south-1',
       AWS_ACCESS_KEY_ID: 'any',
       AWS_SECRET_ACCESS_KEY: 'any',
+      NODE_OPTIONS: '--no-warnings', // of the SDK, about Node 20
     };
-    const example = [process.execPath, ['--import', 'tsx', 'examples/dynamodb-store.ts']] as const;
     for (const total of [15_000, 30_000]) {
-      const { stdout } = await promisify(execFile)(...example, { cwd: root, env });
-      expect(stdout).toBe(`The first delivery: processed\nThe second delivery: duplicate\nPaid in all: ${total} XAF\n`);
+      const { exitCode, output } = run('dynamodb-store.ts', env);
+      expect(await exitCode).toBe(0);
+      expect(output()).toBe(
+        `The first delivery: processed\nThe second delivery: duplicate\nPaid in all: ${total} XAF\n`,
+      );
     }
   });
 });

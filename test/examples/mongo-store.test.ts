@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { promisify } from 'node:util';
 import { MongoClient, type ClientSession, type Db } from 'mongodb';
 import type { Claim } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { mongoStore, type MongoStore } from '../../examples/mongo-store.js';
-import { root } from '../docs/pages.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { startMongo, type MongoDouble } from '../support/servers/mongo.js';
+import { run } from './support.js';
 
 interface Account {
   _id: string;
@@ -181,9 +179,8 @@ describe('mongo-store.ts', () => {
   });
 
   test('the example adds up a callback that comes twice once', async () => {
-    const env = { ...process.env, MONGODB_URL: server.url };
-    const example = [process.execPath, ['--import', 'tsx', 'examples/mongo-store.ts']] as const;
-    const { stdout } = await promisify(execFile)(...example, { cwd: root, env });
-    expect(stdout).toBe('The first delivery: processed\nThe second delivery: duplicate\nPaid in all: 15000 XAF\n');
+    const { exitCode, output } = run('mongo-store.ts', { MONGODB_URL: server.url });
+    expect(await exitCode).toBe(0);
+    expect(output()).toBe('The first delivery: processed\nThe second delivery: duplicate\nPaid in all: 15000 XAF\n');
   });
 });

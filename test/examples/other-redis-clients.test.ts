@@ -1,18 +1,13 @@
 import { GlideClient } from '@valkey/valkey-glide';
-import { Redis } from 'ioredis';
 import { redisStore, type IoredisClient } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { glideCommands, upstashCommands } from '../../examples/other-redis-clients.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import { serveWeb } from '../support/servers/serve.js';
 import { claimFree } from '../stores/support.js';
 
-let server: RedisServer;
-beforeAll(async () => {
-  const started = (server = await startRedis());
-  return () => started.stop();
-});
+const own = startRedisForFile();
 
 interface Connected {
   readonly client: IoredisClient;
@@ -20,7 +15,7 @@ interface Connected {
 }
 
 async function connectGlide(): Promise<Connected> {
-  const addresses = [{ host: '127.0.0.1', port: server.port }];
+  const addresses = [{ host: '127.0.0.1', port: own.server.port }];
   const glide = await GlideClient.createClient({ addresses, requestTimeout: 5_000 });
   return {
     client: glideCommands(glide),
@@ -34,24 +29,17 @@ const token = 'token-of-the-test';
 
 /** A server that takes commands as Upstash documents it, in front of the real Redis: one JSON list for each command. */
 async function connectUpstash(): Promise<Connected> {
-  const redis = new Redis(server.port);
   const { url, close } = await serveWeb(async (request) => {
     if (request.headers.get('authorization') !== `Bearer ${token}`) {
       return Response.json({ error: 'Unauthorized' }, { status: 401 });
     }
     const [command, ...args] = (await request.json()) as [string, ...string[]];
-    return redis.call(command, ...args).then(
+    return own.redis.call(command, ...args).then(
       (result) => Response.json({ result }),
       (error: unknown) => Response.json({ error: (error as Error).message }, { status: 400 }),
     );
   });
-  return {
-    client: upstashCommands(url, token),
-    async close() {
-      await close();
-      redis.disconnect();
-    },
-  };
+  return { client: upstashCommands(url, token), close };
 }
 
 const clients: [string, () => Promise<Connected>][] = [
@@ -76,7 +64,7 @@ describe.each(clients)('the Redis store on %s', (name, connect) => {
     const key = crypto.randomUUID();
     const claim = await claimFree(store, {}, key);
     await claim.settle();
-    await server.command('config', 'set', 'maxmemory', '1');
+    await own.server.command('config', 'set', 'maxmemory', '1');
     try {
       expect(
         await store.claim(key, { token: 'another', fingerprint: 'f', leaseMs: 1_000, retentionMs: 1_000 }),
@@ -84,7 +72,7 @@ describe.each(clients)('the Redis store on %s', (name, connect) => {
         state: 'handled',
       });
     } finally {
-      await server.command('config', 'set', 'maxmemory', '0');
+      await own.server.command('config', 'set', 'maxmemory', '0');
     }
   });
 });

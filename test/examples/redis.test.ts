@@ -4,15 +4,13 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { post } from '../support/helpers/post.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
-import { startRedis } from '../support/servers/redis.js';
+import { startRedisForTest } from '../support/servers/redis-for-file.js';
 import { head } from '../support/helpers/sockets.js';
-import { duplicate, processed, serve, urlOf } from './support.js';
-
-const redisUrl = (): Promise<string> => urlOf(startRedis);
+import { duplicate, processed, serve } from './support.js';
 
 describe.each(['redis.ts', 'node-redis.ts'])('%s', (example) => {
   it('recognises in one process what another one has handled', async () => {
-    const REDIS_URL = await redisUrl();
+    const { url: REDIS_URL } = await startRedisForTest();
     const [one, other] = await Promise.all([serve(example, { REDIS_URL }), serve(example, { REDIS_URL })]);
     const callback = transferSucceeded();
 
@@ -22,7 +20,7 @@ describe.each(['redis.ts', 'node-redis.ts'])('%s', (example) => {
   });
 
   it('processes a callback within four attempts after Redis has vanished without closing the connection', async () => {
-    const network = await startLossyProxy(Number(new URL(await redisUrl()).port));
+    const network = await startLossyProxy((await startRedisForTest()).port);
     onTestFinished(() => network.close());
     const { url } = await serve(example, { REDIS_URL: `redis://127.0.0.1:${network.port}` });
     expect(await post(url, transferSucceeded())).toMatchObject(processed);
@@ -38,7 +36,7 @@ describe.each(['redis.ts', 'node-redis.ts'])('%s', (example) => {
 
 describe('graceful-shutdown.ts', () => {
   it('exits with 0 on SIGTERM after the running handler was acknowledged, although a client never finishes its request', async () => {
-    const REDIS_URL = await redisUrl();
+    const { url: REDIS_URL } = await startRedisForTest();
     const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
     const stranger = connect(Number(new URL(url).port), '127.0.0.1');
     onTestFinished(() => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { buildApp, kill, tied } from '../support/programs/child.js';
 import { freePort } from '../support/servers/port.js';
 
@@ -9,7 +9,7 @@ type Environment = Record<string, string | undefined>;
 interface Run {
   /** What it has printed until now, on both streams. */
   readonly output: () => string;
-  /** Resolves with the first match in what it prints; rejects if it ends without. */
+  /** Waits for the first match in what it prints; rejects if it ends without. */
   readonly said: (pattern: RegExp) => Promise<RegExpExecArray>;
   /** Resolves with the exit code; `null` for a signal. */
   readonly exitCode: Promise<number | null>;
@@ -29,31 +29,19 @@ export function run(example: string, environment: Environment = {}): Run {
   );
   onTestFinished(() => kill(child));
   let printed = '';
-  const ended = once(child, 'close').then(([code]) => code as number | null);
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
       printed += text;
-      child.emit('printed');
     });
   }
   return {
     output: () => printed,
-    exitCode: ended,
+    exitCode: once(child, 'close').then(([code]) => code as number | null),
     send: (signal) => child.kill(signal),
-    said: (pattern) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          const found = pattern.exec(printed);
-          if (found === null) return;
-          child.off('printed', look);
-          resolve(found);
-        };
-        child.on('printed', look);
-        look();
-        void ended.then((code) => {
-          reject(new Error(`${example} ended with ${code} before it said ${pattern.source}:\n${printed}`));
-        });
-      }),
+    async said(pattern) {
+      await vi.waitUntil(() => pattern.test(printed) || child.stdout.closed);
+      return pattern.exec(printed) ?? expect.fail(`${example} ended before it said ${pattern.source}:\n${printed}`);
+    },
   };
 }
 
@@ -65,13 +53,6 @@ export async function serve(example: string, environment: Environment = {}): Pro
     // Another process was faster to take the port.
     if (url !== 'EADDRINUSE') return { ...started, url: url.replace('localhost', '127.0.0.1') };
   }
-}
-
-/** Starts a server for the running test alone. Resolves with its address. */
-export async function urlOf(start: () => Promise<{ url: string; stop: () => Promise<void> }>): Promise<string> {
-  const server = await start();
-  onTestFinished(() => server.stop());
-  return server.url;
 }
 
 export const processed = { status: 200, body: '{"outcome":"processed"}' };

@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { transferToken } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
-import { patienceMs } from '../support/helpers/patience.js';
+import { describe, expect, it, test, vi } from 'vitest';
 import { post } from '../support/helpers/post.js';
-import { kill, tied } from '../support/programs/child.js';
 import { freePort } from '../support/servers/port.js';
 import { root } from '../docs/pages.js';
 import { duplicate, processed, run, serve } from './support.js';
@@ -82,16 +79,11 @@ describe('hosts/node-http.ts', () => {
   it('receives callbacks at a URL with a query, and no other path', async () => {
     const CALLBACK_TOKEN = 'the-token-of-this-test';
     const PORT = String(await freePort());
-    // The folder has a tsconfig.json of its own, which does not know where the package is.
-    const env = { ...process.env, TSX_TSCONFIG_PATH: join(root, 'tsconfig.json'), PORT, CALLBACK_TOKEN };
-    const host = tied(
-      spawn(process.execPath, ['--import', 'tsx', 'examples/hosts/node-http.ts'], { cwd: root, env, stdio: 'inherit' }),
-    );
-    onTestFinished(() => kill(host));
+    run('hosts/node-http.ts', { PORT, CALLBACK_TOKEN });
     const url = `http://127.0.0.1:${PORT}/callbacks/transfers`;
     const send = (to: string) => post(to, transferSucceeded(), { headers: { 'X-Callback-Token': CALLBACK_TOKEN } });
 
-    await vi.waitFor(() => send(url), { timeout: patienceMs });
+    await vi.waitFor(() => send(url));
     expect(await send(`${url}?a=b`)).toMatchObject(processed);
     expect(await send(`${url}/more`)).toMatchObject({ status: 404 });
   });

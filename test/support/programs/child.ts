@@ -11,6 +11,8 @@ const running = new Set<ChildProcess>();
  * Where apps are built: in the repository, because they import its packages, and in the folder that the run removes.
  */
 const buildFolder = fileURLToPath(new URL(`../../../.test/${process.ppid}/${process.pid}`, import.meta.url));
+/** The folder of an example may have one of its own, which does not know where the package is. */
+const tsconfig = fileURLToPath(new URL('../../../tsconfig.json', import.meta.url));
 /** The built files of the apps, by their sources. Tests start an app again after each kill. */
 const builds = new Map<string, string>();
 
@@ -79,7 +81,8 @@ export function buildApp(file: string): string {
   const source = fileURLToPath(new URL(file, import.meta.url));
   const folder = join(buildFolder, basename(file, '.ts'));
   const outfile = join(folder, 'app.mjs');
-  buildSync({ entryPoints: [source], outfile, bundle: true, format: 'esm', platform: 'node', packages: 'external' });
+  const bundled = { bundle: true, format: 'esm', platform: 'node', packages: 'external' } as const;
+  buildSync({ entryPoints: [source], outfile, tsconfig, ...bundled });
   // The app imports the packages of its folder, if that has some.
   const packages = join(dirname(source), 'node_modules');
   if (existsSync(packages)) symlinkSync(packages, join(folder, 'node_modules'));
