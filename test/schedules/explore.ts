@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Fault, Histories } from './process.js';
-import type { BrokenPromise } from './promises.js';
 import type { Situation } from './situations.js';
 import { World } from './world.js';
 
@@ -20,16 +19,11 @@ const nothing = {
   /** Whether every schedule was followed. */
   isExhausted: false,
   tookMs: 0,
-  violation: undefined as Violation | undefined,
+  /** The promise that a schedule breaks, and the schedule. */
+  violation: undefined as string | undefined,
 };
 
 type Findings = typeof nothing;
-
-/** A schedule that breaks a promise. */
-interface Violation {
-  readonly broken: BrokenPromise;
-  readonly story: readonly string[];
-}
 
 interface SearchOptions {
   /** Default none. */
@@ -65,13 +59,13 @@ export async function explore(situation: Situation, options: SearchOptions = {})
 
 /**
  * Plays one schedule, given by the beginnings of its steps. A step is taken as soon as it can be, and before that what
- * can happen first, except that a delivery arrives.
+ * can happen first, except that a delivery arrives. Resolves with the promise that it breaks, and all steps.
  */
 export async function play(
   situation: Situation,
   steps: readonly string[],
   fault: Fault = {},
-): Promise<{ violation: Violation | undefined }> {
+): Promise<Findings['violation']> {
   const world = new World(situation, fault, new Map());
   const story: string[] = [];
   await world.live(async () => {
@@ -85,12 +79,11 @@ export async function play(
     if (!world.watch.isBroken) story.push(...(await world.finish()));
   });
   const { broken } = world.watch;
-  return { violation: broken && { broken, story } };
+  return broken && toText(broken, story);
 }
 
-/** The promise, and the schedule that breaks it. */
-export function toText({ broken, story }: Violation): string {
-  return [broken.message, '', ...story].join('\n');
+function toText(broken: string, story: readonly string[]): string {
+  return [broken, '', ...story].join('\n');
 }
 
 class Search {
@@ -125,7 +118,7 @@ class Search {
       await new Promise(setImmediate); // Node reports unhandled rejections now.
       if (this.#rejection !== undefined) world.watch.break('noRejection', this.#rejection);
       const { broken } = world.watch;
-      if (broken !== undefined) findings.violation = { broken, story: await this.#tell(end) };
+      if (broken !== undefined) findings.violation = toText(broken, await this.#tell(end));
       findings.isExhausted = next === this.#frontier.length;
     }
     findings.states = this.#seen.size;

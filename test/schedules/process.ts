@@ -8,6 +8,7 @@ import { modelSqlStore, type SqlFault } from './model-sql.js';
 import { Connection, type Ends } from './network.js';
 import { reversingService } from '../support/helpers/reversing.js';
 import { times } from './promises.js';
+import type { Situation } from './situations.js';
 import type { VirtualClock, TimerOwner } from './virtual-clock.js';
 
 /** A fault that is built in, to see it found. */
@@ -31,13 +32,10 @@ export type Histories = Map<string, number>;
 export interface Surroundings extends Ends {
   readonly clock: VirtualClock;
   readonly histories: Histories;
-  readonly inFlightWaitMs: number;
-  readonly anyOrder: boolean;
+  readonly situation: Situation & { readonly inFlightWaitMs: number };
   readonly fault: Fault;
   /** Whether the receiver takes reversals. */
   readonly takesReversals: boolean;
-  /** Whether the store undoes the writes of a handler with its claim. */
-  readonly isTransactional: boolean;
   handle: Handler;
   /** The receiver logs that a callback may have been handled twice. */
   overlapIsReported(): void;
@@ -55,18 +53,18 @@ export class Process implements TimerOwner {
   #history = 0;
 
   constructor(name: string, surroundings: Surroundings) {
-    const { clock, histories, inFlightWaitMs, anyOrder, fault, takesReversals, isTransactional, handle } = surroundings;
+    const { clock, histories, situation, fault, takesReversals, handle } = surroundings;
     this.name = name;
     this.#clock = clock;
     this.#histories = histories;
-    this.connection = new Connection(name, surroundings, anyOrder);
+    this.connection = new Connection(name, surroundings, situation.anyOrder === true);
     const { client } = this.connection;
-    const store = isTransactional
+    const store = situation.isTransactional
       ? modelSqlStore(client, keyPrefix, fault.sql)
       : redisStore(fault.client?.(client) ?? client);
     const receiver = transferCallbackReceiver({
       ...times,
-      inFlightWaitMs,
+      inFlightWaitMs: situation.inFlightWaitMs,
       store: fault.store?.(store) ?? store,
       onSuccess: handle,
       onFailed: handle,

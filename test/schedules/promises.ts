@@ -24,16 +24,6 @@ export const promises = {
 
 export type PromiseName = keyof typeof promises;
 
-export class BrokenPromise extends Error {
-  readonly promise: PromiseName;
-
-  constructor(promise: PromiseName, detail: string) {
-    super(`${promises[promise]} ${detail}`);
-    this.name = 'BrokenPromise';
-    this.promise = promise;
-  }
-}
-
 /**
  * The options in milliseconds of every receiver here. As by default the handler may take longer than the lease; a third
  * of the lease is a whole number.
@@ -54,7 +44,7 @@ export interface Delivery {
 
 /** Watches a schedule, and keeps the first promise that it breaks. */
 export class Watch {
-  broken: BrokenPromise | undefined;
+  broken: string | undefined;
   /** The deliveries whose handlers have succeeded. */
   readonly successes: string[] = [];
   /** Those of them that were failures or reversals. */
@@ -94,7 +84,7 @@ export class Watch {
   }
 
   break(promise: PromiseName, detail: string): void {
-    this.broken ??= new BrokenPromise(promise, detail);
+    this.broken ??= `${promises[promise]} ${detail}`;
   }
 
   handlerBegins({ name }: Delivery, records: readonly StoredRecord[]): void {

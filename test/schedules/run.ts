@@ -1,7 +1,7 @@
 // npm run schedules [-- part of a title [seconds]]
 // Follows the situations that take too long for a run of the tests: every one, or those whose title has the given part,
 // each until no schedule is left or the seconds are over (default 600).
-import { explore, toText } from './explore.js';
+import { explore } from './explore.js';
 import { everyRun, longRuns } from './situations.js';
 
 const [part = '', seconds = '600'] = process.argv.slice(2);
@@ -20,6 +20,6 @@ for (const situation of chosen) {
   console.log(`| ${situation.title} | ${cells.join(' | ')} |`);
   if (found.violation === undefined) continue;
   const { violation = found.violation } = await explore(situation, { limitMs, isBreadthFirst: true });
-  console.log(toText(violation));
+  console.log(violation);
   process.exitCode = 1;
 }

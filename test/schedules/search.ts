@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { explore, play, toText } from './explore.js';
+import { explore, play } from './explore.js';
 import type { PlantedFault } from './planted-faults.js';
 import { promises } from './promises.js';
 import type { Situation } from './situations.js';
@@ -9,7 +9,7 @@ export async function expectEverySchedule(situation: Situation): Promise<void> {
   const { isExhausted, schedules, violation } = await explore(situation);
   if (violation !== undefined) {
     const shortest = await explore(situation, { limitMs: 60_000, isBreadthFirst: true });
-    throw new Error(toText(shortest.violation ?? violation));
+    throw new Error(shortest.violation ?? violation);
   }
   expect(isExhausted).toBe(true);
   expect(schedules).toBeGreaterThan(0);
@@ -17,9 +17,10 @@ export async function expectEverySchedule(situation: Situation): Promise<void> {
 
 /** Expects that the planted fault breaks its promise in the schedule that is written down, or that a search finds one. */
 export async function expectFound({ situation, fault, promise, schedule }: PlantedFault): Promise<void> {
-  if (schedule !== undefined) expect((await play(situation, schedule)).violation).toBeUndefined();
-  const { violation } = await (schedule === undefined
-    ? explore(situation, { fault, isBreadthFirst: true })
-    : play(situation, schedule, fault));
-  expect(violation === undefined ? 'No promise is broken.' : toText(violation)).toContain(promises[promise]);
+  if (schedule !== undefined) expect(await play(situation, schedule)).toBeUndefined();
+  const violation =
+    schedule === undefined
+      ? (await explore(situation, { fault, isBreadthFirst: true })).violation
+      : await play(situation, schedule, fault);
+  expect(violation ?? 'No promise is broken.').toContain(promises[promise]);
 }

@@ -18,13 +18,11 @@ const documented = transferSucceeded({ id: 'x', externalId: 'e' });
 export class World implements Surroundings {
   readonly clock = new VirtualClock();
   readonly watch: Watch;
+  readonly situation: Surroundings['situation'];
   readonly fault: Fault;
   readonly histories: Histories;
-  readonly inFlightWaitMs: number;
-  readonly anyOrder: boolean;
   readonly takesReversals: boolean;
   readonly handle: Handler;
-  readonly isTransactional: boolean;
   readonly #database: ModelRedis | ModelSql;
   readonly #processes = new Map<string, Process>();
   readonly #deliveries = new Deliveries();
@@ -35,13 +33,11 @@ export class World implements Surroundings {
   #remarks: string[] = [];
 
   constructor(situation: Situation, fault: Fault, histories: Histories) {
-    const { deliveries, inFlightWaitMs = 50, anyOrder = false, budget } = situation;
+    const { deliveries, inFlightWaitMs = 50, isTransactional, budget } = situation;
+    this.situation = { ...situation, inFlightWaitMs };
     this.fault = fault;
     this.histories = histories;
-    this.isTransactional = situation.isTransactional === true;
-    this.#database = this.isTransactional ? new ModelSql() : new ModelRedis();
-    this.inFlightWaitMs = inFlightWaitMs;
-    this.anyOrder = anyOrder;
+    this.#database = isTransactional ? new ModelSql() : new ModelRedis();
     this.takesReversals = deliveries.some(({ status }) => status === 'REVERSED');
     this.#budget = { ...noBudget, ...budget };
     this.watch = new Watch(inFlightWaitMs);
