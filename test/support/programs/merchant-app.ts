@@ -17,7 +17,7 @@ import {
 import type { MerchantMessage, MerchantOptions, Telling } from './merchant.js';
 import { readAppOptions } from './app.js';
 
-const { redisUrl, handlersWait, closeTimeoutMs, ...options } = readAppOptions() as MerchantOptions;
+const { redisUrl, handlersWait, ...options } = readAppOptions() as MerchantOptions;
 const tellings = new EventEmitter();
 process.on('message', ({ id, how }: Telling) => tellings.emit(id, how));
 
@@ -49,13 +49,12 @@ app.use(transferCallbackRouter({ receiver }));
 const server = app.listen(0, '127.0.0.1');
 await once(server, 'listening');
 
-const closed = closeOnSignal(server, receiver, { timeoutMs: closeTimeoutMs });
+const closed = closeOnSignal(server, receiver);
 process.once('SIGTERM', () => {
   say({ closing: true });
 });
 say({ port: (server.address() as AddressInfo).port });
-const { unfinished } = await closed;
-say({ unfinished });
+await closed;
 await redis.quit();
 // It does not exit: what still kept the process alive would show.
 process.disconnect();

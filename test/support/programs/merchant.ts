@@ -7,7 +7,6 @@ export interface MerchantOptions {
   readonly redisUrl: string;
   /** Its handlers wait until they are told how to end. Default: they succeed immediately. */
   readonly handlersWait?: boolean;
-  readonly closeTimeoutMs?: number;
   readonly leaseMs?: number;
   readonly storeTimeoutMs?: number;
   readonly handlerTimeoutMs?: number;
@@ -23,8 +22,7 @@ export type MerchantMessage =
   | { readonly port: number }
   | { readonly handling: string }
   | { readonly aborted: string; readonly code: string }
-  | { readonly closing: true }
-  | { readonly unfinished: number };
+  | { readonly closing: true };
 
 /** A merchant's app in a separate process. */
 export interface Merchant {
@@ -38,7 +36,7 @@ export interface Merchant {
   readonly exitCode: Promise<number | null>;
 }
 
-/** Longer than elsewhere: a test file starts ten of these processes at the same time. */
+/** Longer than elsewhere: a test file starts eight of these processes at the same time. */
 const patienceMs = 60_000;
 const started = new Set<ChildProcess>();
 
