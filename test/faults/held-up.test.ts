@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { createClient } from 'redis';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf, storeWith } from '../core/support.js';
 import { blockEventLoop } from '../support/helpers/runtime.js';
+import { buildApp } from '../support/programs/child.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
 
 const own = startRedisForFile();
@@ -18,9 +18,8 @@ test('a process that reads the reply to its claim too late runs no callback that
   const delivery = receiver.receive(callback);
   // The command leaves with the next turn of the event loop. Then another process runs while this one is stopped.
   await new Promise((resolve) => setImmediate(resolve));
-  const worker = fileURLToPath(new URL('../support/helpers/takeover.ts', import.meta.url));
-  const printed = execFileSync(process.execPath, ['--import', 'tsx', worker], {
-    env: { ...process.env, TAKEOVER: JSON.stringify({ url: own.server.url, callback }) },
+  const printed = execFileSync(process.execPath, [buildApp('takeover-app.ts')], {
+    env: { ...process.env, APP_OPTIONS: JSON.stringify({ url: own.server.url, callback }) },
     timeout: 50_000,
   });
   expect(String(printed)).toBe('processed');

@@ -38,7 +38,6 @@ async function start(app: string, options: object): Promise<{ child: ChildProces
     });
   }
   const ended = once(child, 'exit').then(() => expect.fail(`${app} has ended.`));
-  ended.catch(() => undefined);
   const [said] = (await Promise.race([once(child, 'message'), ended])) as [unknown];
   return { child, said };
 }

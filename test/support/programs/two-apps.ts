@@ -18,7 +18,6 @@ export async function startTwoApps(fork: (port: number) => ChildProcess) {
     const child = fork(port);
     children.add(child);
     const ended = once(child, 'exit').then(() => expect.fail('The app has ended.'));
-    ended.catch(() => undefined);
     await Promise.race([once(child, 'message'), ended]);
     return child;
   };

@@ -5,8 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { redisStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
+import { readAppOptions } from './app.js';
 
-const { url, callback } = JSON.parse(process.env.TAKEOVER ?? '{}') as { url: string; callback: TransferCallback };
+const { url, callback } = readAppOptions() as { url: string; callback: TransferCallback };
 const redis = new Redis(url);
 const key = `transfer-callbacks:${callback.data.id}`;
 const giveUpAt = performance.now() + 40_000;
