@@ -1,7 +1,7 @@
 // Opens the window between the snapshot of the first statement of a claim and its locks, in PostgreSQL.
 import type { Pool } from 'pg';
 import type { CallbackStore } from 'transfer-callbacks';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { announced, reversingReceiver, type Status } from './reversing.js';
 
 /** Any number. The test holds this lock while the window is open. */
@@ -27,13 +27,8 @@ export async function inWindow<T>(admin: Pool, claim: () => Promise<T>, during: 
   try {
     await holder.query(`SELECT pg_advisory_lock(${gate})`);
     const claimed = claim();
-    for (;;) {
-      const { rowCount } = await holder.query(
-        `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = ${gate} AND NOT granted`,
-      );
-      if (rowCount !== 0) break;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    const waiting = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = ${gate} AND NOT granted`;
+    await vi.waitUntil(async () => (await holder.query(waiting)).rowCount !== 0, { interval: 5 });
     await during();
     await holder.query(`SELECT pg_advisory_unlock(${gate})`);
     return await claimed;

@@ -24,11 +24,8 @@ export async function serve(listenerOrApp: RequestListener): Promise<Served> {
   };
 }
 
-/** A function as hosts of the Fetch API call it. */
-export type FetchHandler = (request: WebRequest) => Promise<Response>;
-
 /** Serves a handler for web requests on a free port of the loopback, as a host of the Fetch API does. */
-export function serveWeb(handle: FetchHandler): Promise<Served> {
+export function serveWeb(handle: (request: WebRequest) => Promise<Response>): Promise<Served> {
   return serve((incoming, outgoing) => {
     void handle(toWebRequest(incoming)).then((response) => send(response, outgoing));
   });
