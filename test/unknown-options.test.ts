@@ -1,11 +1,6 @@
 // No export, and no method of what an export returns, takes options that it does not know.
 import { metrics } from '@opentelemetry/api';
-import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { Redis } from 'ioredis';
-import { createPool } from 'mysql2/promise';
-import { Pool } from 'pg';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { afterAll, expect, test } from 'vitest';
 import * as index from 'transfer-callbacks';
@@ -15,6 +10,7 @@ import * as node from 'transfer-callbacks/node';
 import * as testing from 'transfer-callbacks/testing';
 import * as web from 'transfer-callbacks/web';
 import * as sandboxed from 'transfer-sandbox';
+import * as app from './docs/suggestions/app.js';
 
 const entries = {
   '.': index,
@@ -26,93 +22,11 @@ const entries = {
 };
 const exported = Object.assign({}, sandboxed, ...Object.values(entries)) as Readonly<Record<string, unknown>>;
 
-const secret = 'a-secret-of-a-test';
-const store = index.memoryStore();
-const parts = { store, onSuccess: () => undefined, onFailed: () => undefined, logger: false as const };
-const service = { baseUrl: 'http://127.0.0.1:1', apiKey: 'key', apiSecret: 'secret' };
-const payouts = client.transferService(service);
-const receiver = index.transferCallbackReceiver({ ...parts, service: payouts });
-const definition = { read: () => ({ ignored: 'all' }), states: { paid: 'SUCCESS', bounced: 'FAILED' } } as const;
-const asked = client.defineService({ ...definition, query: () => undefined });
-const signature = index.hmacSignature({ header: 'x-signature', secrets: secret });
-const { publicKey } = generateKeyPairSync('ed25519', {
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-});
-const signedBody = { header: 'x-signature', publicKeys: publicKey };
-const signedMessage = { url: 'https://merchant.example/callbacks', publicKeys: publicKey };
+const { receiver, secret } = app;
 const meter = metrics.getMeter('a test');
 const prometheus = { Counter, Gauge, Histogram, registers: [new Registry()] };
-const postgres = { dialect: 'postgres' };
-const call = (): undefined => undefined;
-/** Has the methods of each other library of SQL. None of them is called: options are refused before. */
-const library = Object.assign(() => undefined, {
-  ...{ $queryRawUnsafe: call, $transaction: call, $extends: call, executeQuery: call, execute: call },
-  ...{ transaction: call, raw: call, query: call, manager: {}, unsafe: call, begin: call, ...postgres },
-}) as never;
-const server = createServer();
-const redis = new Redis({ lazyConnect: true });
-const pool = new Pool();
-const mysqlPool = createPool({});
-const sqlStore = index.pgStore(pool);
-const sandbox = await sandboxed.transferSandbox();
-const [contract = expect.fail('There is no check.')] = testing.storeContract;
 
-afterAll(async () => {
-  await Promise.all([sandbox.close(), pool.end(), mysqlPool.end()]);
-});
-
-/** What takes options: a call with them, one of their names, and those that it requires. */
-const takesOptions: Record<string, [call: (options: never) => unknown, known: string, required?: object]> = {
-  transferCallbackReceiver: [(options) => index.transferCallbackReceiver(options), 'leaseMs', parts],
-  transferCallbackRouter: [(options) => index.transferCallbackRouter(options), 'verify', { receiver }],
-  transferCallbackListener: [(options) => index.transferCallbackListener(options), 'verify', parts],
-  transferCallbackHandler: [(options) => index.transferCallbackHandler(options), 'bodyLimitBytes', { receiver }],
-  'transferCallbackReceiver().receive': [(options) => receiver.receive(testing.transferSucceeded(), options), 'verify'],
-  'transferCallbackReceiver().close': [(options) => receiver.close(options), 'timeoutMs'],
-  'transferCallbackReceiver().forget': [
-    (options) => receiver.forget('id', options),
-    'reason',
-    { fingerprint: '[]', by: 'A test' },
-  ],
-  closeOnSignal: [(options) => index.closeOnSignal(server, receiver, options), 'timeoutMs'],
-  RetryLater: [(options) => new index.RetryLater('Not now.', options), 'retryAfterMs'],
-  basicAuth: [(options) => index.basicAuth(options), 'password', { username: 'service' }],
-  hmacSignature: [(options) => index.hmacSignature(options), 'toleranceMs', { header: 'x-signature', secrets: secret }],
-  publicKeySignature: [(options) => index.publicKeySignature(options), 'encoding', signedBody],
-  messageSignature: [(options) => index.messageSignature(options), 'covered', signedMessage],
-  'hmacSignature().sign': [(options) => signature.sign('{}', options), 'headers'],
-  'publicKeySignature().sign': [(options) => index.publicKeySignature(signedBody).sign('{}', options), 'dsaEncoding'],
-  'messageSignature().sign': [(options) => index.messageSignature(signedMessage).sign('{}', options), 'dsaEncoding'],
-  memoryStore: [(options) => index.memoryStore(options), 'maxEntries'],
-  redisStore: [(options) => index.redisStore(redis, options), 'prefix'],
-  pgStore: [(options) => index.pgStore(pool, options), 'table'],
-  mysqlStore: [(options) => index.mysqlStore(mysqlPool, options), 'table'],
-  sqlStore: [(options) => index.sqlStore(library, options), 'idleTimeoutMs'],
-  postgresJsStore: [(options) => index.postgresJsStore(library, options), 'schema'],
-  prismaStore: [(options) => index.prismaStore(library, options), 'dialect', postgres],
-  drizzleStore: [(options) => index.drizzleStore(library, options), 'table', postgres],
-  kyselyStore: [(options) => index.kyselyStore(library, options), 'table', postgres],
-  knexStore: [(options) => index.knexStore(library, options), 'table', postgres],
-  typeormStore: [(options) => index.typeormStore(library, options), 'table', postgres],
-  sequelizeStore: [(options) => index.sequelizeStore(library, options), 'table', postgres],
-  'store.prune': [(options) => sqlStore.prune(options), 'olderThanMs'],
-  transferService: [(options) => client.transferService(options), 'timeoutMs', service],
-  'transferService().createTransfer': [
-    (options) => payouts.createTransfer({ callbackUrl: 'http://127.0.0.1:1' }, options),
-    'schema',
-  ],
-  'transferService().getTransaction': [(options) => payouts.getTransaction('id', options), 'signal'],
-  defineService: [(options) => client.defineService(options), 'payload', definition],
-  'defineService().makeConfirm': [(options) => asked.makeConfirm?.(options), 'concurrency'],
-  'transferService().makeConfirm': [(options) => payouts.makeConfirm?.(options), 'concurrency'],
-  inspectTransfer: [(options) => client.inspectTransfer(options), 'signal', { id: 'id', receiver }],
-  reconcileTransfer: [(options) => client.reconcileTransfer(options), 'signal', { id: 'id', receiver }],
-  reconcileTransfers: [(options) => client.reconcileTransfers(options), 'minAgeMs', { receiver, pending: [] }],
-  'storeContract[].check': [(options) => contract.check(store, options), 'transaction'],
-  deliver: [(options) => sandboxed.deliver(server, '{}', options), 'copies'],
-  transferSandbox: [(options) => sandboxed.transferSandbox(options), 'speed'],
-};
+afterAll(app.closeApp);
 
 /** What takes one object, but may be given a second one by mistake: a `verify` there would be ignored. */
 const takesNone: Record<string, (...surplus: never[]) => unknown> = {
@@ -177,18 +91,21 @@ const returned: Record<string, unknown> = {
   'headerToken()': index.headerToken('x-token', secret),
   'basicAuth()': index.basicAuth({ username: 'service', password: secret }),
   'ipAllowList()': index.ipAllowList(['203.0.113.7']),
-  'hmacSignature()': signature,
-  'publicKeySignature()': index.publicKeySignature(signedBody),
-  'messageSignature()': index.messageSignature(signedMessage),
-  'transferService()': payouts,
-  'defineService()': asked,
+  'hmacSignature()': app.signHmac,
+  'publicKeySignature()': app.key,
+  'messageSignature()': app.message,
+  'transferService()': app.service,
+  'defineService()': app.asked,
   'openTelemetryMetrics()': recording.openTelemetryMetrics(meter),
   'prometheusMetrics()': recording.prometheusMetrics(prometheus),
-  'storeContract[]': contract,
-  'transferSandbox()': sandbox,
+  'storeContract[]': app.check,
+  'transferSandbox()': app.sandbox,
 };
 
-const stores = [store, sqlStore, ...[index.redisStore(redis), index.mysqlStore(mysqlPool), index.sqlStore(library)]];
+const stores = [
+  ...[index.memoryStore(), index.redisStore(app.redis), index.sqlStore(app.library)],
+  ...[index.pgStore(app.pool), index.mysqlStore(app.mysql)],
+];
 /** Whose result is data, or a promise of it. */
 const returnsData = [
   ...['closeOnSignal', 'inspectTransfer', 'reconcileTransfer', 'reconcileTransfers'],
@@ -200,33 +117,28 @@ const isClass = (value: unknown): boolean => isFunction(value) && value.toString
 const findMethods = (value: unknown): string[] =>
   Object.entries(value as object).flatMap(([name, member]) => (isFunction(member) ? [name] : []));
 
-/** The error of a call that is refused: `receive` resolves with an outcome that has it. */
-async function findError(refused: () => unknown): Promise<unknown> {
-  let result: unknown;
-  try {
-    result = await refused();
-  } catch (error) {
-    return error;
-  }
-  const { outcome, error } = (result ?? {}) as { outcome?: unknown; error?: unknown };
-  return outcome === 'unauthorized' ? error : expect.fail('It was taken.');
+/** Expects a call to be refused, immediately or by what it returns, with such a message. */
+async function expectRefusal(call: () => unknown, message: string): Promise<void> {
+  const refused = Promise.resolve().then(call);
+  const refusal = { code: 'INVALID_ARGUMENT', message: expect.stringContaining(message) as string };
+  await expect(refused).rejects.toMatchObject(refusal);
 }
 
-const refusal = (message: string): object =>
-  expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(message) as string }) as object;
-
-const taking = Object.entries(takesOptions).map(([name, [call, known, required]]) => ({ name, call, known, required }));
+const taking = Object.entries(app.takesOptions).map(([name, [call, known, required]]) => ({
+  name,
+  call,
+  known,
+  required,
+}));
 
 test.each(taking)(
   '$name refuses an unknown option, and names the one that was meant',
   async ({ call, known, required }) => {
     const misspelt = known.slice(0, 2) + known.slice(3);
     const near = { ...required, [misspelt]: undefined };
-    expect(await findError(() => call(near as never))).toEqual(
-      refusal(`Unknown option \`${misspelt}\`. Did you mean \`${known}\`?`),
-    );
+    await expectRefusal(() => call(near as never), `Unknown option \`${misspelt}\`. Did you mean \`${known}\`?`);
     const unheardOf = { ...required, unheardOf: undefined };
-    expect(await findError(() => call(unheardOf as never))).toEqual(refusal('Unknown option `unheardOf`'));
+    await expectRefusal(() => call(unheardOf as never), 'Unknown option `unheardOf`');
   },
 );
 
@@ -244,20 +156,20 @@ const shapes = [
 ];
 
 test.each(taking)('$name refuses a value that is no object with options', async ({ call }) => {
-  for (const shape of shapes) expect(await findError(() => call(shape as never))).toEqual(refusal('Expected `'));
+  for (const shape of shapes) await expectRefusal(() => call(shape as never), 'Expected `');
 });
 
 test.each(Object.entries(takesNone))('%s refuses options, because it has none', async (_name, call) => {
   const surplus = [{ unheardOf: 1 }, () => true, secret];
   for (const each of surplus) {
-    expect(await findError(() => call(each as never))).toEqual(refusal('Expected `options` to be left out'));
+    await expectRefusal(() => call(each as never), 'Expected `options` to be left out');
   }
 });
 
 test.each(Object.entries(takesFields))('%s takes any field, and refuses a value that has none', async (_name, call) => {
   expect(call({ fee: 5 } as never)).toMatchObject({ data: { fee: 5 } });
   for (const wrong of ['payout-1', 5, null, ['payout-1']]) {
-    expect(await findError(() => call(wrong as never))).toEqual(refusal('Expected `data` to be'));
+    await expectRefusal(() => call(wrong as never), 'Expected `data` to be');
   }
 });
 
@@ -274,6 +186,6 @@ test('every export, and every method of what exports return, refuses options or 
     ...findMethods(value).map((method) => `${name}.${method}`),
   ]);
   const ofStores = stores.flatMap(findMethods).map((method) => `store.${method}`);
-  const rows = [takesOptions, takesNone, takesFields, takesAnything].flatMap((table) => Object.keys(table));
+  const rows = [app.takesOptions, takesNone, takesFields, takesAnything].flatMap((table) => Object.keys(table));
   expect([...new Set(rows)].sort()).toEqual([...new Set([...Object.keys(exported), ...methods, ...ofStores])].sort());
 });

@@ -114,7 +114,7 @@ async function follow(refusal: Refusal, make?: Make): Promise<void> {
 }
 
 /** Options that may have any value. */
-const unchecked = new Set(['cause', 'waitUntil']);
+const unchecked = new Set(['cause', 'other', 'transaction', 'waitUntil']);
 
 const sample = { event: 'payout.paid', data: { id: '7', reference: id, amount: 1, currency: 'XAF' } };
 

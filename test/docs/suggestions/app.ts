@@ -1,4 +1,5 @@
-// An app with one of each: what people have where an error of an option tells them to write other code.
+// An app with one of each: what people have where an error of an option tells them to write other code. And what takes
+// options, for test/unknown-options.test.ts, too.
 import { createServer } from 'node:http';
 import { metrics } from '@opentelemetry/api';
 import { Redis } from 'ioredis';
@@ -8,8 +9,9 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import * as root from 'transfer-callbacks';
 import * as client from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
-import { transferSucceeded } from 'transfer-callbacks/testing';
+import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { deliver, transferSandbox } from 'transfer-sandbox';
+import { expect } from 'vitest';
 import { keyPairs, toPem, toPrivatePem } from '../../http/verifiers/keys.js';
 
 const { memoryStore, pgStore, redisStore, transferCallbackReceiver, transferCallbackRouter } = root;
@@ -42,8 +44,9 @@ export const unasked = transferCallbackReceiver(unaskedOptions);
 export const read = ({ state, id }: { state: string; id: string }) => ({ state, id, externalId: id });
 export const states = { paid: 'SUCCESS', bounced: 'FAILED', returned: 'REVERSED', charged: 'OTHER' } as const;
 /** A service that reverses payouts, sends other events and can be asked. */
+export const asked = defineService({ read, states, query: () => undefined });
 export const reversingOptions = {
-  ...{ ...receiverOptions, service: defineService({ read, states, query: () => undefined }) },
+  ...{ ...receiverOptions, service: asked },
   ...{ onReversed: () => undefined, onOther: () => undefined, retentionMs: 86_400_000 },
 };
 export const reversing = transferCallbackReceiver(reversingOptions);
@@ -54,7 +57,8 @@ export const publicKey = toPem(keyPairs.ed25519[0]);
 export const privateKey = toPrivatePem(keyPairs.ed25519[0]);
 export const hmac = { header: 'x-signature', secrets: secret };
 export const signHmac = root.hmacSignature({ ...hmac, signed: '{x-id}.{body}' });
-export const key = root.publicKeySignature({ header: 'x-signature', publicKeys: publicKey });
+const signedBody = { header: 'x-signature', publicKeys: publicKey };
+export const key = root.publicKeySignature(signedBody);
 export const message = root.messageSignature({ url, publicKeys: publicKey });
 export const aborted = AbortSignal.abort();
 /** A pool without a database. */
@@ -84,60 +88,101 @@ export async function handle(run: (context: root.HandlerContext) => void): Promi
   await receive({}, own, transferSucceeded());
 }
 
-/** Everything that takes options, with the other options that it requires. */
+/** Has the methods of each library of SQL but pg and mysql2. */
+export const library = Object.assign(() => undefined, {
+  ...{ $queryRawUnsafe: read, $transaction: read, $extends: read, executeQuery: read, execute: read },
+  ...{ transaction: read, raw: read, query: read, manager: {}, unsafe: read, begin: read, dialect: 'postgres' },
+}) as never;
+const postgres = { dialect: 'postgres' };
+export const [check = expect.fail('There is no check.')] = storeContract;
+
+/** Everything that takes options: a call with them, one of their names, and those that it requires. */
+export const takesOptions: Record<string, [call: (options: never) => unknown, known: string, required?: object]> = {
+  transferCallbackReceiver: [(options) => transferCallbackReceiver(options), 'leaseMs', receiverOptions],
+  transferCallbackRouter: [(options) => transferCallbackRouter(options), 'verify', { receiver }],
+  transferCallbackListener: [(options) => root.transferCallbackListener(options), 'verify', receiverOptions],
+  transferCallbackHandler: [(options) => root.transferCallbackHandler(options), 'bodyLimitBytes', { receiver }],
+  'transferCallbackReceiver().receive': [(options) => receive(options), 'verify'],
+  'transferCallbackReceiver().close': [
+    (options) => transferCallbackReceiver(receiverOptions).close(options),
+    'timeoutMs',
+  ],
+  'transferCallbackReceiver().forget': [
+    (options) => receiver.forget(id, options),
+    'reason',
+    { fingerprint: '[]', by: 'a test' },
+  ],
+  closeOnSignal: [(options) => root.closeOnSignal(server, receiver, options), 'timeoutMs'],
+  RetryLater: [(options) => new root.RetryLater('The ledger is closed', options), 'retryAfterMs'],
+  basicAuth: [(options) => root.basicAuth(options), 'password', { username: 'service', password: secret }],
+  hmacSignature: [(options) => root.hmacSignature(options), 'toleranceMs', hmac],
+  publicKeySignature: [(options) => root.publicKeySignature(options), 'encoding', signedBody],
+  messageSignature: [(options) => root.messageSignature(options), 'covered', { url, publicKeys: publicKey }],
+  'hmacSignature().sign': [(options) => signHmac.sign('{}', options), 'headers', { headers: { 'x-id': '7' } }],
+  'publicKeySignature().sign': [(options) => key.sign('{}', options), 'dsaEncoding', { secret: privateKey }],
+  'messageSignature().sign': [(options) => message.sign('{}', options), 'dsaEncoding', { secret: privateKey }],
+  memoryStore: [(options) => memoryStore(options), 'maxEntries'],
+  redisStore: [(options) => redisStore(redis, options), 'prefix'],
+  pgStore: [(options) => pgStore(pool, options), 'table'],
+  mysqlStore: [(options) => root.mysqlStore(mysql, options), 'table'],
+  sqlStore: [(options) => root.sqlStore(library, options), 'idleTimeoutMs'],
+  postgresJsStore: [(options) => root.postgresJsStore(library, options), 'schema'],
+  prismaStore: [(options) => root.prismaStore(library, options), 'dialect', postgres],
+  drizzleStore: [(options) => root.drizzleStore(library, options), 'table', postgres],
+  kyselyStore: [(options) => root.kyselyStore(library, options), 'table', postgres],
+  knexStore: [(options) => root.knexStore(library, options), 'table', postgres],
+  typeormStore: [(options) => root.typeormStore(library, options), 'table', postgres],
+  sequelizeStore: [(options) => root.sequelizeStore(library, options), 'table', postgres],
+  'store.prune': [(options) => pgStore(noPool).prune(options), 'olderThanMs'],
+  transferService: [(options) => transferService(options), 'timeoutMs', keys],
+  // A signal that has aborted keeps these from asking the service.
+  'transferService().createTransfer': [
+    (options) => service.createTransfer({ callbackUrl: url }, options),
+    'schema',
+    { signal: aborted },
+  ],
+  'transferService().getTransaction': [(options) => service.getTransaction(id, options), 'signal'],
+  defineService: [(options) => defineService(options), 'payload', { read, states }],
+  'defineService().makeConfirm': [(options) => asked.makeConfirm?.(options), 'concurrency'],
+  'transferService().makeConfirm': [(options) => service.makeConfirm?.(options), 'concurrency'],
+  inspectTransfer: [(options) => inspectTransfer(options), 'signal', { receiver, id, signal: aborted }],
+  reconcileTransfer: [(options) => reconcileTransfer(options), 'signal', { receiver, id, signal: aborted }],
+  reconcileTransfers: [(options) => reconcileTransfers(options), 'minAgeMs', { receiver: reversing, pending: [] }],
+  'storeContract[].check': [(options) => check.check(memoryStore(), options), 'transaction'],
+  deliver: [(options) => deliver(server, '{}', options), 'copies'],
+  transferSandbox: [
+    async (options) => {
+      const started = await transferSandbox(options);
+      await started.close();
+    },
+    'speed',
+    { console: false },
+  ],
+};
+
+/** Makes something with these options, beside the others that it requires. */
 export const makers: readonly [name: string, make: Make][] = [
-  ['transferCallbackReceiver', (options) => transferCallbackReceiver({ ...receiverOptions, ...options })],
+  ...Object.entries(takesOptions)
+    // Its listeners for signals would outlive the test.
+    .filter(([name]) => name !== 'closeOnSignal')
+    .map(([name, [call, , required]]): [string, Make] => [
+      name,
+      (options) => call({ ...required, ...options } as never),
+    ]),
   [
     'a receiver of refunds',
     (options) =>
       transferCallbackReceiver({ ...('service' in options ? receiverOptions : reversingOptions), ...options } as never),
   ],
   ['confirm', (confirm) => transferCallbackReceiver({ ...receiverOptions, confirm })],
-  ['transferCallbackRouter', (options) => transferCallbackRouter({ ...receiverOptions, ...options })],
-  ['transferCallbackRouter with a receiver', (options) => transferCallbackRouter({ receiver, ...options })],
-  ['receive', (options) => receive(options)],
-  ['receiver.close', (options) => transferCallbackReceiver(receiverOptions).close(options)],
-  ['RetryLater', (options) => new root.RetryLater('The ledger is closed', options)],
-  ['memoryStore', (options) => memoryStore(options)],
-  ['redisStore', (options) => redisStore(redis, options)],
-  ['pgStore', (options) => pgStore(pool, options)],
-  ['knexStore', (options) => root.knexStore(knex, { dialect: 'postgres', ...options })],
-  ['postgresJsStore', (options) => root.postgresJsStore({ unsafe: () => undefined, begin: () => undefined }, options)],
-  ['store.prune', (options) => pgStore(noPool).prune(options as never)],
-  ['transferService', (options) => transferService({ ...keys, ...options })],
-  ['createTransfer', (options) => service.createTransfer({ callbackUrl: url }, { signal: aborted, ...options })],
-  ['getTransaction', (options) => service.getTransaction(id, options)],
-  ['defineService', (options) => defineService({ read, states, ...options } as never)],
-  [
-    'reconcileTransfers',
-    (options) => {
-      const reconciling = { receiver: 'paid' in options ? reversing : receiver, pending: [], ...options };
-      return reconcileTransfers(reconciling as never);
-    },
-  ],
-  // A signal that has aborted keeps both from asking the service.
-  ['reconcileTransfer', (options) => reconcileTransfer({ receiver, id, signal: aborted, ...options })],
-  ['inspectTransfer', (options) => inspectTransfer({ receiver, id, signal: aborted, ...options })],
-  ['hmacSignature', (options) => root.hmacSignature({ ...hmac, ...options })],
-  ['publicKeySignature', (options) => root.publicKeySignature({ ...hmac, publicKeys: publicKey, ...options })],
-  ['messageSignature', (options) => root.messageSignature({ url, publicKeys: publicKey, ...options })],
-  ['sign', (options) => signHmac.sign('{}', { headers: { 'x-id': '7' }, ...options })],
-  ['sign by a key', (options) => key.sign('{}', { secret: privateKey, ...options })],
-  ['sign a message', (options) => message.sign('{}', { secret: privateKey, ...options })],
-  ['basicAuth', (options) => root.basicAuth({ username: 'service', password: secret, ...options })],
-  ['deliver', (options) => deliver(server, '{}', options)],
-  [
-    'transferSandbox',
-    async (options) => {
-      const started = await transferSandbox({ console: false, ...options });
-      await started.close();
-    },
-  ],
 ];
 
 export const makerOf = new Map<string, Make>([
   ...makers,
-  ['sqlStore', (options) => root.sqlStore({ dialect: 'postgres', query: () => undefined, ...options } as never)],
+  [
+    'a store on `query` alone',
+    (options) => root.sqlStore({ dialect: 'postgres', query: () => undefined, ...options } as never),
+  ],
   ['request', (request) => service.createTransfer(request as { callbackUrl: string }, { signal: aborted })],
   [
     'afterCommit',

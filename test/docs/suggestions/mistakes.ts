@@ -67,11 +67,11 @@ export const mistakes: readonly [mistake: string, raise: () => unknown, maker?: 
   [
     'an event that nobody vouches for',
     () => transferCallbackRouter({ ...reversingOptions, confirm: true }),
-    'transferCallbackRouter with a receiver',
+    'transferCallbackRouter',
   ],
   ['a verifier beside the options', () => transferCallbackRouter({ receiver }, ...([() => true] as never[]))],
   ['an object to sign', () => signHmac.sign({} as never)],
-  ['no signed header', () => signHmac.sign('{}'), 'sign'],
+  ['no signed header', () => signHmac.sign('{}'), 'hmacSignature().sign'],
   ['another private key', () => key.sign('{}', { secret: 7 as never })],
   ['no service to ask', () => reconcileTransfer({ receiver: unasked, id }), 'transferCallbackReceiver'],
   ['no address of the service', () => transferService({} as never), 'transferService'],
@@ -107,13 +107,9 @@ export const mistakes: readonly [mistake: string, raise: () => unknown, maker?: 
 /** Mistakes in the options of a maker, beside the other options that it requires. */
 export const wrongOptions: readonly [mistake: string, maker: string, options: object][] = [
   ['no dialect', 'knexStore', { dialect: undefined }],
-  ['no transaction', 'sqlStore', {}],
+  ['no transaction', 'a store on `query` alone', {}],
   ['a day of retention for a prune', 'store.prune', { olderThanMs: 1 }],
-  [
-    'two tokens of the path',
-    'transferCallbackRouter with a receiver',
-    { verify: [root.urlToken(secret), root.transferToken(secret)] },
-  ],
+  ['two tokens of the path', 'transferCallbackRouter', { verify: [root.urlToken(secret), root.transferToken(secret)] }],
   ['a secret of another encoding', 'hmacSignature', { secretEncoding: 'hex' }],
   ['a short secret in hex', 'hmacSignature', { secretEncoding: 'hex', secrets: 'ab'.repeat(15) }],
   ['no request', 'request', {}],
