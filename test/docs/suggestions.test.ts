@@ -6,7 +6,8 @@ import { transferCallbackReceiver } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
 import { listNodes } from '../../scripts/entries.js';
 import { listFiles } from './pages.js';
-import { closeApp, id, makerOf, makers, makeScope, reversingOptions, states, type Make } from './suggestions/app.js';
+import { closeApp, id, makerOf, makers, makeScope, reversingOptions, states, takesOptions } from './suggestions/app.js';
+import type { Make } from './suggestions/app.js';
 import { mistakes, wrongOptions } from './suggestions/mistakes.js';
 
 // An error comes from a function of ours through those of Vitest.
@@ -99,6 +100,7 @@ async function tryAgain(make: Make, options: object): Promise<void> {
 
 /** Runs the code that an error suggests: options for `make`, or an expression. */
 async function follow(refusal: Refusal, make?: Make): Promise<void> {
+  expectCareful(refusal);
   const code = findCode(refusal);
   if (code === undefined) return;
   const isOptions = /^[\w$]+: /.test(code);
@@ -140,24 +142,22 @@ describe.each(makers)('%s', (_name, make) => {
     const known = / known are (.*)\.$/.exec(unknown.message)?.[1]?.split(', ') ?? [];
     expect(known.length).toBeGreaterThan(0);
     for (const option of known.filter((each) => !unchecked.has(each))) {
-      const refusal = await findRefusal(() => make({ [option]: Symbol('wrong') }));
-      expectCareful(refusal);
-      await follow(refusal, make);
+      await follow(await findRefusal(() => make({ [option]: Symbol('wrong') })), make);
     }
   });
 });
 
+test.each(Object.entries(takesOptions))('the code to write in place of a number for %s works', async (name, [call]) => {
+  await follow(await findRefusal(() => call(5 as never)), makerOf.get(name));
+});
+
 test.each(mistakes)('the code to write in place of %s works', async (_mistake, raise, maker = '') => {
-  const refusal = await findRefusal(raise);
-  expectCareful(refusal);
-  await follow(refusal, makerOf.get(maker));
+  await follow(await findRefusal(raise), makerOf.get(maker));
 });
 
 test.each(wrongOptions)('the code to write in place of %s for %s works', async (_mistake, maker, options) => {
   const make = makerOf.get(maker) ?? expect.fail(`There is no ${maker}.`);
-  const refusal = await findRefusal(() => make(options));
-  expectCareful(refusal);
-  await follow(refusal, make);
+  await follow(await findRefusal(() => make(options)), make);
 });
 
 /** What `read` may return or throw, by the mistake in it. */
