@@ -1,10 +1,9 @@
 // Runs the app that docs/stores.md shows for Redis, as it is, and the example on node-redis, through faults of Redis.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { spawn } from 'node:child_process';
 import ts from 'typescript';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { findBlocks, findPage } from '../docs/pages.js';
+import { findBlocks, findPage, root } from '../docs/pages.js';
 import { serve } from '../examples/support.js';
 import { hasEnded, kill, tied } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
@@ -12,17 +11,11 @@ import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { freePort, isListening } from '../support/servers/port.js';
 import { startRedisForTest } from '../support/servers/redis-for-file.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const app = findBlocks(findPage('docs/stores.md'), 'ts').find(({ code }) => code.includes("from 'ioredis'"));
 const CALLBACK_SECRET = 'a-secret-of-the-page';
 
-interface App {
-  readonly child: ChildProcess;
-  readonly url: string;
-}
-
 /** Starts the app of the page. Resolves when it listens. */
-async function runPage(redisPort: number): Promise<App> {
+async function runPage(redisPort: number) {
   const { code } = app ?? expect.fail('docs/stores.md shows no app on ioredis.');
   const { outputText } = ts.transpileModule(code, {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },

@@ -16,13 +16,8 @@ declare module 'vitest' {
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const leftOut = new Set(['node_modules', '.git', '.test', '.next', 'dist', 'coverage']);
 
-export interface Packed {
-  readonly tarball: string;
-  readonly sandboxTarball: string;
-}
-
 /** Packs a copy into `folder`, so that building it leaves the `dist` of the working tree alone. */
-export async function pack(folder: string): Promise<Packed> {
+export async function pack(folder: string) {
   const copy = join(folder, 'repository');
   await mkdir(copy, { recursive: true });
   for (const name of await readdir(repository)) {
@@ -36,7 +31,7 @@ export async function pack(folder: string): Promise<Packed> {
 }
 
 /** Finds the tarballs of both packages in a folder. */
-export async function findPacked(folder: string): Promise<Packed> {
+export async function findPacked(folder: string) {
   const files = await readdir(folder);
   const find = (name: string): string => {
     const file = files.find((each) => each.startsWith(`${name}-`) && each.endsWith('.tgz'));

@@ -4,11 +4,6 @@ import { pgStore, RetryLater, transferCallbackReceiver } from 'transfer-callback
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { readAppOptions } from './app.js';
 
-export interface FailingAppOptions {
-  readonly url: string;
-  readonly failures: readonly Failure[];
-}
-
 /** The outcome of each failure, and of the `other` delivery. The app sends it each time that it grows. */
 export type FailingAppReport = Partial<Record<Failure | 'other', string>>;
 
@@ -85,7 +80,7 @@ const handlers = {
   },
 } satisfies Record<string, (tx: PoolClient) => unknown>;
 
-const { url, failures } = readAppOptions() as FailingAppOptions;
+const { url, failures } = readAppOptions() as { url: string; failures: readonly Failure[] };
 const pool = new Pool({ connectionString: url, max: 3 });
 const failing = new Map<string, Failure>();
 

@@ -49,13 +49,8 @@ interface Session {
   readonly id: BSON.Binary;
 }
 
-export interface Gateway {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
 /** Starts a gateway to this database, on a free port of the loopback. */
-export async function startGateway(url: string): Promise<Gateway> {
+export async function startGateway(url: string) {
   // A transaction keeps one, and its next operation must not wait behind those that want one: in MongoDB it keeps none.
   const pool = new Pool({ connectionString: url, max: 750, idleTimeoutMillis: 0 });
   const commands = new Commands(pool);

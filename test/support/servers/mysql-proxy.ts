@@ -8,11 +8,6 @@ import { startProxy } from './lossy-proxy.js';
  */
 type Fate = 'pass' | 'cut' | 'refuse';
 
-export interface MysqlProxy {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 /** The codes of the commands of MySQL that have a statement. */
 const statementCodes = [0x03, 0x16];
 
@@ -27,7 +22,7 @@ export async function startMysqlProxy(
   url: string,
   judge: (statement: string) => Fate,
   rewrite = (statement: string): string => statement,
-): Promise<MysqlProxy> {
+) {
   const own = new URL(url);
   const target = Number(own.port);
   const { port, close } = await startProxy(

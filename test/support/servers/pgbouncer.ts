@@ -2,12 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresServer } from './postgres.js';
 import { findNeeded } from './programs.js';
-import { makeFolder, startServer, unprivileged, type Server } from './server.js';
-
-export interface PgBouncer extends Server {
-  /** Of the database behind it. */
-  readonly url: string;
-}
+import { makeFolder, startServer, unprivileged } from './server.js';
 
 export const findPgBouncer = () =>
   findNeeded({
@@ -28,10 +23,7 @@ export const findPgBouncer = () =>
  * Starts a PgBouncer in front of a PostgreSQL. It lends each transaction one of its connections, and takes it back when
  * the transaction ends.
  */
-export async function startPgBouncer(
-  postgres: PostgresServer,
-  { connections = 10 }: { connections?: number } = {},
-): Promise<PgBouncer> {
+export async function startPgBouncer(postgres: PostgresServer, { connections = 10 }: { connections?: number } = {}) {
   const path = await findPgBouncer();
   const user = unprivileged();
   const folder = await makeFolder(user);
