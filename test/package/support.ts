@@ -186,9 +186,3 @@ export async function startApp(folder: string, code: string, environment: NodeJS
   expect(hasEnded(server), await readFile(join(folder, 'log.txt'), 'utf8')).toBe(false);
   return { port, url: `http://localhost:${port}/callbacks/transfers/${secret}`, stop: () => kill(server) };
 }
-
-/** Resolves with the lines that the first app of the README has printed. */
-export async function readLedger(folder: string): Promise<string[]> {
-  const text = await readFile(join(folder, 'ledger.txt'), 'utf8');
-  return text.split('\n').slice(0, -1);
-}
