@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test } from 'vitest';
+import { post } from '../support/helpers/post.js';
 import { forkApp, kill } from '../support/programs/child.js';
 import type { SoakSize } from '../support/programs/soak-app.js';
 import { startRedisForTest } from '../support/servers/redis-for-file.js';
@@ -93,15 +94,12 @@ class Load {
 
   /** Resolves with the status, or with `undefined` where the connection broke. */
   async #post(body: string, type = 'application/json'): Promise<number | undefined> {
-    const sent = this.#open(Buffer.byteLength(body), type);
-    sent.end(body);
     try {
-      const [response] = (await once(sent, 'response')) as [IncomingMessage];
-      response.resume();
-      await once(response, 'end');
-      return response.statusCode;
-    } catch {
+      const { status } = await post(this.#url, body, { headers: { 'Content-Type': type }, agent: this.#agent });
+      return status;
+    } catch (error) {
       // The server may close a connection that was kept alive at the moment that it is used again.
+      if (String(error).includes('No response')) this.surprises.push(String(error));
       return undefined;
     }
   }
@@ -109,17 +107,13 @@ class Load {
   /** Breaks off in the middle of the body, or when all of it was written and no response has come. */
   async #hangUp(body: string, inTheMiddle: boolean): Promise<void> {
     const bytes = Buffer.from(body);
-    const sent = this.#open(bytes.length, 'application/json');
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': bytes.length };
+    const sent = request(this.#url, { method: 'POST', agent: this.#agent, headers });
     // Not `once` of node:events, which rejects at the error that breaking off is.
     const closed = new Promise((resolve) => sent.on('error', () => undefined).once('close', resolve));
     await new Promise((resolve) => sent.write(inTheMiddle ? bytes.subarray(0, 100) : bytes, resolve));
     sent.destroy();
     await closed;
-  }
-
-  #open(length: number, type: string): ClientRequest {
-    const headers = { 'Content-Type': type, 'Content-Length': length };
-    return request(this.#url, { method: 'POST', agent: this.#agent, headers });
   }
 }
 

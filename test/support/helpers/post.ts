@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { request as httpRequest, type Agent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { patienceMs } from './patience.js';
 
 export interface PostResponse {
@@ -12,16 +12,18 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Sent one after the other before the body, without Content-Length. */
   readonly chunks?: readonly string[];
+  /** Keeps the connection. Without it each request has its own. */
+  readonly agent?: Agent;
 }
 
 /** Sends one request as JSON, unless `headers` says otherwise; a header set to `undefined` is left out. */
 export async function post(
   url: string,
   body: unknown,
-  { method = 'POST', headers = {}, chunks }: Sent = {},
+  { method = 'POST', headers = {}, chunks, agent }: Sent = {},
 ): Promise<PostResponse> {
   const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
-  const request = httpRequest(url, { method, agent: false });
+  const request = httpRequest(url, { method, agent: agent ?? false });
   const all: Sent['headers'] = {
     'Content-Type': 'application/json',
     'Content-Length': chunks === undefined ? String(Buffer.byteLength(bytes)) : undefined,
