@@ -1,7 +1,7 @@
 // Raises each error that refuses an option or a result of `read`, in both packages, and runs the code that it suggests.
 import { runInNewContext } from 'node:vm';
 import ts from 'typescript';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { transferCallbackReceiver } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
 import { listNodes } from '../../scripts/entries.js';
@@ -136,15 +136,13 @@ function expectCareful(refusal: Refusal): void {
   expect(findCode(refusal) ?? '').not.toMatch(/memoryStore\(/);
 }
 
-describe.each(makers)('%s', (_name, make) => {
-  test('accepts the code that the error of each of its options tells to write', async () => {
-    const unknown = await findRefusal(() => make({ unheardOf: 1 }));
-    const known = / known are (.*)\.$/.exec(unknown.message)?.[1]?.split(', ') ?? [];
-    expect(known.length).toBeGreaterThan(0);
-    for (const option of known.filter((each) => !unchecked.has(each))) {
-      await follow(await findRefusal(() => make({ [option]: Symbol('wrong') })), make);
-    }
-  });
+test.each(makers)('%s accepts the code that the error of each of its options tells to write', async (_name, make) => {
+  const unknown = await findRefusal(() => make({ unheardOf: 1 }));
+  const known = / known are (.*)\.$/.exec(unknown.message)?.[1]?.split(', ') ?? [];
+  expect(known.length).toBeGreaterThan(0);
+  for (const option of known.filter((each) => !unchecked.has(each))) {
+    await follow(await findRefusal(() => make({ [option]: Symbol('wrong') })), make);
+  }
 });
 
 test.each(Object.entries(takesOptions))('the code to write in place of a number for %s works', async (name, [call]) => {
