@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import * as root from 'transfer-callbacks';
 import * as client from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { receiverOf } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
 import { serve } from '../support/servers/serve.js';
 import { findBlocks, findPage, runBlock } from './pages.js';
@@ -66,9 +67,8 @@ test('after a change of the store a callback that the old store has as handled r
   const close = (externalId: string, state: string) => closed.push(`${externalId} ${state}`);
   const { receiver } = await runBlock<Example>(recipe, (name) => modules[name], { close });
 
-  const noop = () => undefined;
   const [paid, failed] = [transferSucceeded(), transferFailed()];
-  const before = root.transferCallbackReceiver({ store: old, onSuccess: noop, onFailed: noop });
+  const before = receiverOf({ store: old });
   await before.receive(paid);
   await before.receive(failed);
   const [newPaid, newFailed] = [transferSucceeded(), transferFailed()];

@@ -1,8 +1,9 @@
-import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
+import type { TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
 import { expect, test } from 'vitest';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
+import { receiverOf } from '../core/support.js';
 import { findBlocks, listFiles, pages, readText, runBlock, type Block } from './pages.js';
 
 const examples = listFiles('examples', '.ts').map((at): Block => ({ at, code: readText(at) }));
@@ -48,9 +49,7 @@ const callbacks = [transferSucceeded(), transferFailed()];
 
 /** Resolves with whether a receiver with the schema handles each of the callbacks. */
 async function handlesAll(schema: StandardSchema<TransferCallback>): Promise<boolean> {
-  const service = transferService({ payload: schema });
-  const handlers = { onSuccess: () => undefined, onFailed: () => undefined };
-  const receiver = transferCallbackReceiver({ store: memoryStore(), service, ...handlers, logger: false });
+  const receiver = receiverOf({ service: transferService({ payload: schema }) });
   const outcomes = await Promise.all(callbacks.map((callback) => receiver.receive(callback)));
   return outcomes.every(({ outcome }) => outcome === 'processed');
 }

@@ -74,7 +74,7 @@ test('2 000 copies of one callback cost Redis some dozens of commands', async ()
   );
   await vi.waitUntil(async () => (await own.redis.exists(`transfer-callbacks:${callback.data.id}`)) === 1);
   // Each of them waits for two seconds: the commands of that time are what is counted.
-  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  await pause(2_000);
   work.resolve();
   const outcomes = (await Promise.all(copies)).map(({ outcome }) => outcome);
   expect(outcomes.filter((outcome) => outcome === 'processed')).toHaveLength(1);

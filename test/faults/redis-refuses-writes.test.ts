@@ -53,14 +53,9 @@ describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name)
     const [receiver, elsewhere] = [receiverOf(options), receiverOf(options)];
     const [handled, running, fresh] = [transferSucceeded(), transferSucceeded(), transferSucceeded()];
     expect(await receiver.receive(handled)).toMatchObject({ outcome: 'processed' });
-    const called = new Promise((resolve) => {
-      onSuccess.mockImplementationOnce(() => {
-        resolve(undefined);
-        return held.promise;
-      });
-    });
+    onSuccess.mockReturnValueOnce(held.promise);
     const first = receiver.receive(running);
-    await called;
+    await vi.waitUntil(() => onSuccess.mock.calls.length === 2);
 
     const endRefusal = await (refusals[code] ?? expect.fail())(server);
     expect(await receiver.receive(handled)).toMatchObject({ outcome: 'duplicate' });
