@@ -4,11 +4,12 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
-import type { ClaimRequest, HandlerContext } from 'transfer-callbacks';
+import type { HandlerContext } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { addUp, createTable, dynamoStore, type DynamoTx } from '../../examples/dynamodb-store.js';
+import { claimFree } from '../stores/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { run } from './support.js';
 
@@ -183,17 +184,15 @@ describe('dynamodb-store.ts', () => {
     const proxy = await startLossyProxy(server.port);
     onTestFinished(() => proxy.close());
     const store = dynamoStore(connect(proxy.port), 'claims');
-    const request: ClaimRequest = { token: 'a', fingerprint: 'facts', leaseMs: 30_000, retentionMs: 30_000 };
     const currency = crypto.randomUUID();
-    const claim = await store.claim(currency, request);
-    if (claim.state !== 'claimed') throw new Error(`A new callback is ${claim.state}.`);
-    await pay(claim.claim.tx, currency);
+    const claim = await claimFree(store, { leaseMs: 30_000 });
+    await pay(claim.tx, currency);
 
     proxy.lose('reply', 'TransactWriteItems');
-    expect(await claim.claim.settle()).toEqual({ overlapped: false });
+    expect(await claim.settle()).toEqual({ overlapped: false });
 
     expect([proxy.lost(), await readPaid(currency)]).toEqual([1, 1]);
-    await expect(pay(claim.claim.tx, currency)).rejects.toThrow('The handler has ended');
+    await expect(pay(claim.tx, currency)).rejects.toThrow('The handler has ended');
   });
 
   test('the example adds up a callback that comes twice once', async () => {

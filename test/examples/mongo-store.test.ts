@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient, type ClientSession, type Db } from 'mongodb';
-import type { Claim } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { mongoStore, type MongoStore } from '../../examples/mongo-store.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { claimFree } from '../stores/support.js';
 import { startMongo, type MongoDouble } from '../support/servers/mongo.js';
 import { run } from './support.js';
 
@@ -36,13 +36,6 @@ function connect(url = server.url): MongoClient {
   const made = new MongoClient(url);
   clients.push(made);
   return made;
-}
-
-const request = { token: 'one', fingerprint: 'facts', leaseMs: 10_000, retentionMs: 100_000 };
-
-async function hold(of: MongoStore, key: string, changes: Partial<typeof request> = {}): Promise<Claim<ClientSession>> {
-  const reply = await of.claim(key, { ...request, ...changes });
-  return reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
 }
 
 const accounts = () => client.db().collection<Account>('accounts');
@@ -79,10 +72,10 @@ describe('the store contract, through two clients', () => {
 describe('mongo-store.ts', () => {
   test('a claim that takes over a lapsed lease ends the transaction before it, and what that has locked is free', async () => {
     const [account, key] = [await openAccount(), randomUUID()];
-    const late = await hold(store, key, { leaseMs: 300 });
+    const late = await claimFree(store, { leaseMs: 300 }, key);
     await pay(account, late.tx);
     await expect.poll(async () => (await store.read?.(key))?.state).toBe('free');
-    const next = await hold(store, key, { token: 'two' });
+    const next = await claimFree(store, { token: 'two' }, key);
     await pay(account, next.tx);
     await next.settle();
     expect(await readBalance(account)).toBe(1);
@@ -91,7 +84,7 @@ describe('mongo-store.ts', () => {
 
   test('a renewal after the first write of the handler does not keep its claim from being handled', async () => {
     const [account, key] = [await openAccount(), randomUUID()];
-    const claim = await hold(store, key);
+    const claim = await claimFree(store, {}, key);
     await pay(account, claim.tx);
     expect(await claim.renew()).toBe(true);
     await claim.settle();
@@ -100,7 +93,7 @@ describe('mongo-store.ts', () => {
 
   test('what a handler sends while its claim is being handled is refused', async () => {
     const [account, key] = [await openAccount(), randomUUID()];
-    const claim = await hold(store, key);
+    const claim = await claimFree(store, {}, key);
     await pay(account, claim.tx);
     const handled = claim.settle();
     await expect(pay(account, claim.tx)).rejects.toThrow('expired');
@@ -118,7 +111,7 @@ describe('mongo-store.ts', () => {
     // The driver would go round the proxy to the address that the server says it has.
     const through = connect(`mongodb://127.0.0.1:${proxy.port}/test?directConnection=true`);
     const key = randomUUID();
-    const claim = await hold(mongoStore(through), key);
+    const claim = await claimFree(mongoStore(through), {}, key);
     await transaction.write(claim.tx, key);
     await claim.settle();
     expect(proxy.lost()).toBe(times);
@@ -135,7 +128,7 @@ describe('mongo-store.ts', () => {
         await pay(account, tx);
       },
     });
-    const first = await hold(store, randomUUID());
+    const first = await claimFree(store);
     await pay(account, first.tx);
     const callback = transferSucceeded();
     expect(await receiver.receive(callback)).toMatchObject({
@@ -149,7 +142,7 @@ describe('mongo-store.ts', () => {
 
   test('a settle that is repeated after a conflict records no success without its writes', async () => {
     const [account, key] = [await openAccount(), randomUUID()];
-    const [one, two] = [await hold(store, randomUUID()), await hold(store, key)];
+    const [one, two] = [await claimFree(store), await claimFree(store, {}, key)];
     await pay(account, one.tx);
     await expect(pay(account, two.tx)).rejects.toThrow();
     await expect(two.settle()).rejects.toThrow();
@@ -160,7 +153,7 @@ describe('mongo-store.ts', () => {
 
   test('tx refuses what would end its transaction, which is committed all the same', async () => {
     const account = await openAccount();
-    const claim = await hold(store, randomUUID());
+    const claim = await claimFree(store);
     const { tx } = claim;
     await pay(account, tx);
     for (const control of [

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { glideCommands, upstashCommands } from '../../examples/other-redis-clients.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import { serveWeb } from '../support/servers/serve.js';
-import { claimFree } from '../stores/support.js';
+import { claimFree, request } from '../stores/support.js';
 
 const own = startRedisForFile();
 
@@ -66,11 +66,7 @@ describe.each(clients)('the Redis store on %s', (name, connect) => {
     await claim.settle();
     await own.server.command('config', 'set', 'maxmemory', '1');
     try {
-      expect(
-        await store.claim(key, { token: 'another', fingerprint: 'f', leaseMs: 1_000, retentionMs: 1_000 }),
-      ).toMatchObject({
-        state: 'handled',
-      });
+      expect(await store.claim(key, { ...request, token: 'another' })).toMatchObject({ state: 'handled' });
     } finally {
       await own.server.command('config', 'set', 'maxmemory', '0');
     }
