@@ -1,4 +1,5 @@
 import type { CallbackStore, Claim } from 'transfer-callbacks';
+import { storeWith } from '../core/support.js';
 import type { Connection } from './network.js';
 import type { Fault } from './process.js';
 import { times, type PromiseName } from './promises.js';
@@ -80,7 +81,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     title: 'a receiver that trusts a claim whose reply it reads late',
-    fault: { store: (store) => withLease(store, () => ({ renew: () => Promise.resolve(true) })) },
+    fault: { store: (store) => storeWith({ granted: () => ({ renew: () => Promise.resolve(true) }) }, store) },
     situation: heldUpClaim,
     promise: 'ownClaim',
   },
@@ -186,7 +187,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     title: 'a reversal before the success that leaves no record of its own',
     fault: {
       store: (store) =>
-        withReversal(store, (claim) => ({ settle: () => claim.release().then(() => ({ overlapped: false })) })),
+        storeWith({ granted: (claim, { record }) => (record === 'reversal' ? forgetting(claim) : {}) }, store),
     },
     situation: lateSuccess,
     promise: 'lastAttempt',
@@ -200,6 +201,11 @@ export const plantedFaults: readonly PlantedFault[] = [
     isLong: true,
   },
 ];
+
+/** Leaves no record of what was handled. */
+function forgetting(claim: Claim): Partial<Claim> {
+  return { settle: () => claim.release().then(() => ({ overlapped: false })) };
+}
 
 function withDelays(delays: number): Situation {
   return { ...calm, budget: { delays } };
@@ -232,25 +238,6 @@ function claimLate(store: CallbackStore): CallbackStore {
       };
       const claim = { tx: undefined, settle, renew: () => Promise.resolve(true), release: () => Promise.resolve() };
       return { state: 'claimed', claim };
-    },
-  };
-}
-
-/** `store` with claims of what was given back whose methods are partly replaced. */
-function withReversal(store: CallbackStore, change: (claim: Claim) => Partial<Claim>): CallbackStore {
-  const changed = withLease(store, change);
-  return {
-    ...store,
-    claim: (key, request) => (request.record === 'reversal' ? changed : store).claim(key, request),
-  };
-}
-
-/** `store` with leases whose methods are partly replaced. */
-function withLease(store: CallbackStore, change: (claim: Claim) => Partial<Claim>): CallbackStore {
-  return {
-    async claim(key, request) {
-      const reply = await store.claim(key, request);
-      return reply.state === 'claimed' ? { ...reply, claim: { ...reply.claim, ...change(reply.claim) } } : reply;
     },
   };
 }
