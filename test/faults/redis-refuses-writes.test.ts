@@ -4,7 +4,7 @@ import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { freePort } from '../support/servers/port.js';
-import { closing, connectNodeRedis, ioredisFamily, type Connected } from '../support/servers/redis-clients.js';
+import { clientsOfOneServer } from '../support/servers/redis-clients.js';
 import type { RedisServer } from '../support/servers/redis.js';
 import { connectForTest, startRedisForTest } from '../support/servers/redis-for-file.js';
 
@@ -34,18 +34,13 @@ const refusals: Record<string, (server: RedisServer) => Promise<() => Promise<un
   },
 };
 
-const clients: Record<string, (port: number) => Connected | Promise<Connected>> = {
-  ioredis: (port) => closing((ioredisFamily['ioredis 6'] ?? expect.fail())(port)),
-  'node-redis': (port) => connectNodeRedis(port),
-};
-
 // Both pass on the server's text: one refusal is enough for node-redis.
-const cases = [...Object.keys(refusals).map((code) => [code, 'ioredis'] as const), ['OOM', 'node-redis'] as const];
+const cases = [...Object.keys(refusals).map((code) => [code, 'ioredis 6'] as const), ['OOM', 'node-redis'] as const];
 
 describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name) => {
   test('a handled callback is a duplicate while writes are refused, and any other is store_unavailable and runs no handler', async () => {
     const server = await startRedisForTest();
-    const { client, close } = await (clients[name] ?? expect.fail())(server.port);
+    const { client, close } = await (clientsOfOneServer[name] ?? expect.fail())(server.port);
     onTestFinished(() => void close());
     const held = later();
     const onSuccess = vi.fn().mockResolvedValue(undefined);
