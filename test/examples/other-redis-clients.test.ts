@@ -1,20 +1,16 @@
 import { GlideClient } from '@valkey/valkey-glide';
-import { redisStore, type IoredisClient } from 'transfer-callbacks';
+import { redisStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { glideCommands, upstashCommands } from '../../examples/other-redis-clients.js';
+import type { Connected } from '../support/servers/redis-clients.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import { serveWeb } from '../support/servers/serve.js';
 import { claimFree, request } from '../stores/support.js';
 
 const own = startRedisForFile();
 
-interface Connected {
-  readonly client: IoredisClient;
-  readonly close: () => unknown;
-}
-
-async function connectGlide(): Promise<Connected> {
+async function connectGlide() {
   const addresses = [{ host: '127.0.0.1', port: own.server.port }];
   const glide = await GlideClient.createClient({ addresses, requestTimeout: 5_000 });
   return {
@@ -28,7 +24,7 @@ async function connectGlide(): Promise<Connected> {
 const token = 'token-of-the-test';
 
 /** A server that takes commands as Upstash documents it, in front of the real Redis: one JSON list for each command. */
-async function connectUpstash(): Promise<Connected> {
+async function connectUpstash() {
   const { url, close } = await serveWeb(async (request) => {
     if (request.headers.get('authorization') !== `Bearer ${token}`) {
       return Response.json({ error: 'Unauthorized' }, { status: 401 });
@@ -48,7 +44,7 @@ const clients: [string, () => Promise<Connected>][] = [
 ];
 
 describe.each(clients)('the Redis store on %s', (name, connect) => {
-  let client: IoredisClient;
+  let client: Connected['client'];
   beforeAll(async () => {
     const connected = await connect();
     ({ client } = connected);
