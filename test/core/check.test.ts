@@ -128,9 +128,11 @@ test('beside onReversed check claims both records, and finds a store that has or
   }
 });
 
-test('check needs neither `read` nor `forget`', async () => {
+test('check needs neither `read` nor `forget` nor `check` of the store, and then warns of nothing', async () => {
   const { claim } = memoryStore();
-  expect(await receiverOf({ store: { claim } }).check()).toMatchObject({ ok: true });
+  const logger = recordingLogger();
+  expect(await receiverOf({ store: { claim }, logger }).check()).toMatchObject({ ok: true });
+  expect(logger.lines).toEqual([]);
 });
 
 test('check lets the store check itself first, logs all that it warns of, and does not reject if it does', async () => {

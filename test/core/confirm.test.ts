@@ -29,6 +29,7 @@ test.each<[string, (callback: TransferCallback) => unknown, object?]>([
     ({ data }) => ({ event: 'transfer.reversed', data: { ...data, status: 'REVERSED' } }),
   ],
   ['nothing', () => undefined],
+  ['null', () => null, { message: containing('got null') }],
   ['no data', () => ({ event: 'transfer.success' })],
   ['a rejection', () => Promise.reject(down), down],
 ])(
@@ -86,20 +87,31 @@ test('confirm runs before the claim, so that repeated forgeries do not block the
   expect(onSuccess).toHaveBeenCalledTimes(1);
 });
 
-test('a confirm that changes the callback in place does not confirm it', async () => {
-  const onFailed = vi.fn();
+const [success, failure] = [transferSucceeded(), transferFailed()];
+const reversed = { event: 'transfer.reversed' };
+
+test.each<[what: string, callback: TransferCallback, changes: object, ofData: object]>([
+  ['status of a failure', failure, {}, { status: 'SUCCESS' }],
+  ['event of a failure', failure, { event: 'transfer.success' }, {}],
+  ['status of a success', success, {}, { status: 'REVERSED' }],
+  ['event of a success', success, reversed, {}],
+  ['event and status, to a reversal that nothing handles', success, reversed, { status: 'REVERSED' }],
+])('a confirm does not confirm a callback that it changes in place: %s', async (_what, callback, changes, ofData) => {
+  const handler = vi.fn();
   const receiver = receiverOf({
-    onFailed,
-    confirm(callback) {
-      Object.assign(callback.data, { status: 'SUCCESS' });
+    onSuccess: handler,
+    onFailed: handler,
+    confirm(given) {
+      Object.assign(given, changes);
+      Object.assign(given.data, ofData);
       return true;
     },
   });
-  expect(await receiver.receive(transferFailed())).toMatchObject({
+  expect(await receiver.receive(structuredClone(callback))).toMatchObject({
     outcome: 'unconfirmed',
     error: { code: 'UNCONFIRMED' },
   });
-  expect(onFailed).not.toHaveBeenCalled();
+  expect(handler).not.toHaveBeenCalled();
 });
 
 test('the signal of confirm aborts after confirmTimeoutMs, and when the receiver closes; no handler runs after it', async () => {

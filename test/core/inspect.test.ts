@@ -1,7 +1,9 @@
 import { memoryStore, type StoreRecord, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
+import { toTransferKey } from '../../src/core/callback.js';
 import { containing } from '../support/helpers/containing.js';
+import { reversingReceiver } from '../support/helpers/reversing.js';
 import { later, never, receiverOf, storeWith } from './support.js';
 
 test('inspect shows a callback that is free, then claimed here, then handled by the delivery', async () => {
@@ -96,6 +98,23 @@ test.each(['a\nb', 7])('inspect refuses %j as an id', async (id) => {
   });
 });
 
+test('inspect reads the records that the id may have, and no other', async () => {
+  const store = memoryStore();
+  const read = vi.spyOn(store, 'read');
+  await receiverOf({ store }).inspect('a');
+  const key = toTransferKey('other:a');
+  for (const id of ['other:a', key]) await receiverOf({ store }).inspect(id);
+  await reversingReceiver(store).receiver.inspect('a');
+  expect(read.mock.calls).toEqual([
+    ['a', undefined],
+    [key, undefined],
+    ['other:a', undefined],
+    [key, undefined],
+    ['a', undefined],
+    ['a', 'reversal'],
+  ]);
+});
+
 test('inspect is refused by its own code for a store without `read`', async () => {
   await expect(receiverOf({ store: { claim: memoryStore().claim } }).inspect('a')).rejects.toMatchObject({
     code: 'STORE_UNSUPPORTED',
@@ -106,11 +125,15 @@ test('inspect is refused by its own code for a store without `read`', async () =
 test.each<[string, () => Promise<StoreRecord>, object]>([
   ['does not reply', never, { code: 'STORE_TIMEOUT' }],
   ['is down', () => Promise.reject(new Error('down')), { message: 'down' }],
-  ['replies with nothing', () => Promise.resolve(undefined as never), { code: 'STORE_REPLY_UNEXPECTED' }],
+  [
+    'replies with nothing',
+    () => Promise.resolve(undefined as never),
+    { code: 'STORE_REPLY_UNEXPECTED', message: containing(', got undefined.') },
+  ],
   [
     'replies with a handled record without its fingerprint',
     () => Promise.resolve({ state: 'handled' } as never),
-    { code: 'STORE_REPLY_UNEXPECTED' },
+    { code: 'STORE_REPLY_UNEXPECTED', message: containing(', got the state "handled".') },
   ],
 ])('inspect rejects if the store %s', async (_how, read, error) => {
   const receiver = receiverOf({ storeTimeoutMs: 20, store: { ...memoryStore(), read } });

@@ -25,6 +25,7 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ confirm: true }, aFunction, 'true'],
   [{ confirm: { concurrency: 2 } }, aFunction, 'an object'],
   [{ confirm: undefined }, 'true, false, { concurrency, timeoutMs } or a function', 'undefined'],
+  [{ confirm: null }, 'true, false, { concurrency, timeoutMs } or a function', 'null'],
   [
     { service: undefined },
     'made by `transferService` or `defineService`, or left out for the documented service',
@@ -63,6 +64,12 @@ test('an error about an option has the code to write instead', () => {
   expect(thrownBy(() => transferCallbackReceiver({ ...required, leaseMs: '15s' } as never))).toMatchObject({
     write: 'leaseMs: 15000',
   });
+  for (const [confirm, write] of [
+    [undefined, 'confirm: isLive'],
+    ['read', 'confirm: true'],
+  ]) {
+    expect(thrownBy(() => transferCallbackReceiver({ ...required, confirm } as never))).toMatchObject({ write });
+  }
   const write = 'storeTimeoutMs: 6000, leaseMs: 18001';
   expect(thrownBy(() => transferCallbackReceiver({ ...required, storeTimeoutMs: 6_000 }))).toMatchObject({ write });
   expect(() => transferCallbackReceiver({ ...required, storeTimeoutMs: 6_000, leaseMs: 18_001 })).not.toThrow();
@@ -102,6 +109,7 @@ test.each([
     'Unknown option `verify`. It belongs to the router, the listener or the handler: ' +
       '`transferCallbackRouter({ receiver, verify })`.',
   ],
+  [{ bodyLimitBytes: 5 }, 'It belongs to the router, the listener or the handler'],
 ])('an unknown option is refused, with the one that was meant or its place, if that is known: %o', (given, message) => {
   expect(thrownBy(() => transferCallbackReceiver({ ...required, ...given }))).toMatchObject({
     message: containing(message),

@@ -76,13 +76,6 @@ test.each<[name: string, definition: object, options: object, option: string, ex
   ['a service that is none', {}, { service: { read: handler, states } }, 'service', aService],
   ['a schema in place of a service', {}, { service: transferCallbackSchema }, 'service', aService],
   ['a part of a service', {}, { service: { readCallback: handler } }, 'service', aService],
-  [
-    'a service without the value of its verifier',
-    {},
-    { service: { ...defineService({ read: handler, states } as never), verify: undefined } },
-    'verify',
-    aVerifier,
-  ],
   ['null in place of a service', {}, { service: null }, 'service', aService],
   ['no `onReversed`', withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],
   ['an `onReversed` that is no function', withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
@@ -121,6 +114,8 @@ test.each<[name: string, definition: object, options: object, option: string, ex
 test('a receiver is made with the handlers that its service needs, and with `confirm: true` if it can be asked', () => {
   const { receiver } = serve({ ...withOthers, query }, { ...both, confirm: true, store: memoryStore() });
   expect(receiver.options).toMatchObject({ retentionMs: both.retentionMs, confirm: expect.any(Function) as object });
+  const store = { claim: handler, transactional: true, claimsBoth: true };
+  expect(() => serve(withOthers, { ...both, store })).not.toThrow();
   expect(serve({ query }, { confirm: true }).receiver.options.retentionMs).toBe(604_800_000);
   expect(serve(withOthers, { ...both, retentionMs: 86_400_000 }).receiver.options.retentionMs).toBe(86_400_000);
 });

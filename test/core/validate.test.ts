@@ -1,8 +1,8 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { z } from 'zod/v4';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
-import { Refused, deleteProtoKeys } from '../../src/core/validate.js';
+import { deleteProtoKeys } from '../../src/core/validate.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
@@ -97,16 +97,6 @@ test('an issue inside a list has the number of its entry', async () => {
   const callback = { event, data: { ...data, fees: [5, 'x'] } };
   const outcome = await receiverOf({ service: transferService({ payload }) }).receive(callback);
   expect(outcome).toMatchObject({ issues: [{ path: ['data', 'fees', 1] }] });
-});
-
-test('what another copy of the package has read or refused is known', async () => {
-  vi.resetModules();
-  const copy = await import('../../src/core/validate.js');
-  expect(copy.Refused).not.toBe(Refused);
-  expect(await receiverOf().receive(new copy.Refused())).toMatchObject({ outcome: 'unauthorized' });
-  expect(await receiverOf().receive(new copy.Unreadable('The body is not JSON.'))).toMatchObject({
-    issues: [{ message: 'The body is not JSON.' }],
-  });
 });
 
 test('JSON is neither, whatever its keys are', async () => {

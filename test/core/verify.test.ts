@@ -2,19 +2,22 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { headerToken, hmacSignature, transferToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { transferService } from 'transfer-callbacks/client';
-import { fakeClock, later, never, receiverOf } from './support.js';
+import { defineService, transferService } from 'transfer-callbacks/client';
+import { Refused } from '../../src/core/validate.js';
+import { fakeClock, later, never, receiverOf, thrownBy } from './support.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { containing } from '../support/helpers/containing.js';
 
 beforeEach(fakeClock);
+
+const errorsPage = 'node_modules/transfer-callbacks/docs/errors.md';
 
 test('a delivery is unauthorized when its verifier returns false, and does not reach the store', async () => {
   const verify = vi.fn(() => false);
   const claim = vi.fn();
   const receiver = receiverOf({ store: { claim } });
   const callback = transferSucceeded();
-  expect(await receiver.receive(callback, { verify })).toEqual({
+  expect(await receiver.receive(callback, { verify })).toStrictEqual({
     outcome: 'unauthorized',
     source: 'direct',
     durationMs: 0,
@@ -29,6 +32,27 @@ test('a delivery is unauthorized when its verifier returns false, and does not r
   });
   expect(verify.mock.calls).toEqual([[callback], [undefined]]);
   expect(claim).not.toHaveBeenCalled();
+});
+
+test('the outcome names the verifier that has refused, before the body is read or after it, and its error', async () => {
+  const error = new Error('no key server');
+  const refused = new Refused('key\u202eServer', error);
+  const unauthorized = { outcome: 'unauthorized', refusedBy: 'key\\u{202e}Server', error };
+  expect(await receiverOf().receive(refused)).toMatchObject(unauthorized);
+  const verify = (): boolean => refused as never;
+  expect(await receiverOf().receive(transferSucceeded(), { verify })).toMatchObject(unauthorized);
+});
+
+test('the verifiers of a service are functions, and at least one', () => {
+  const service = defineService({ read: () => undefined, states: { paid: 'SUCCESS', failed: 'FAILED' } });
+  const make = (verify: unknown) => receiverOf({ service: { ...service, verify } as never });
+  for (const verify of [isTrusted, [isTrusted], [isTrusted, isTrusted]]) expect(() => make(verify)).not.toThrow();
+  for (const verify of [undefined, 'a token', [], ['a token'], [isTrusted, 'a token']]) {
+    expect(thrownBy(() => make(verify))).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: containing('Expected `verify` to be a verifier, or a list of at least one'),
+    });
+  }
 });
 
 test('what is wrong with the app is in the outcome, although the sender is refused', async () => {
@@ -57,7 +81,7 @@ test('a verifier that never finishes ends as unauthorized after verifyTimeoutMs'
   expect(await delivery).toMatchObject({
     outcome: 'unauthorized',
     durationMs: 700,
-    error: { code: 'VERIFY_TIMEOUT', message: containing('No verdict within 700 ms.') },
+    error: { code: 'VERIFY_TIMEOUT', message: `No verdict within 700 ms. See ${errorsPage}#verify_timeout.` },
   });
 });
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   deadlineSignal,
@@ -47,6 +48,7 @@ describe('on a clock that is moved by hand', () => {
     await pause(1_000, controller);
     expect(ended).toHaveBeenCalledOnce();
     expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   });
 });
 
@@ -70,6 +72,19 @@ test('a task has a signal until its time is up or the outer signal aborts, and l
 });
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+test('sockets have two turns to end', async () => {
+  const turns: string[] = [];
+  setImmediate(() => {
+    turns.push('first');
+    setImmediate(() => {
+      turns.push('second');
+      setImmediate(() => turns.push('third'));
+    });
+  });
+  await waitForSockets();
+  expect(turns).toEqual(['first', 'second']);
+});
 
 test('a deadline that has passed while the event loop was blocked leaves a turn to read what has arrived', async () => {
   const events: string[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { invalidArgument, invalidSecret, invalidVariable, requireBoolean } from '../../src/lib/checks.js';
-import { listCauses } from '../../src/lib/errors.js';
+import { listCauses, withSection } from '../../src/lib/errors.js';
 import { messageOf, parseJson } from '../../src/lib/text.js';
 
 test.each([
@@ -24,6 +24,14 @@ test('the error for a promise in place of an option says that it was not awaited
   expect(invalidArgument('store', 'a store', Promise.resolve({})).message).toBe(
     'Expected `store` to be a store, got a promise that was not awaited.',
   );
+});
+
+test('a message leads to one section of the page, and its sentence ends with one full stop', () => {
+  const section = 'See node_modules/transfer-callbacks/docs/errors.md#no_table.';
+  for (const message of ['No table', 'No table.', 'No table..', `No table. ${section}`]) {
+    expect(withSection('NO_TABLE', message)).toBe(`No table. ${section}`);
+  }
+  for (const code of ['INVALID_ARGUMENT', 'RETRY_LATER']) expect(withSection(code, 'Later.')).toBe('Later.');
 });
 
 test('a boolean is true or false, and nothing else', () => {
