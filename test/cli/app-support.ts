@@ -1,13 +1,13 @@
 // An app for the tests of the commands that read its configuration: on Redis, beside a sandbox of the service.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Redis } from 'ioredis';
 import { afterAll, inject, onTestFinished } from 'vitest';
 import { redisStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
 import { startSandbox } from '../../sandbox/test/service/support.js';
 import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { connectForTest } from '../support/servers/redis-for-file.js';
 import { serve } from '../support/servers/serve.js';
 import { runOnApp } from './in-process.js';
 import { root, start, type Surroundings } from './support.js';
@@ -29,11 +29,7 @@ const handlers = `
  */
 export async function startApp(own = handlers) {
   const prefix = `${crypto.randomUUID()}:`;
-  const connection = new Redis((await findRedis()).url);
-  onTestFinished(() => {
-    connection.disconnect();
-  });
-  const store = redisStore(connection, { prefix });
+  const store = redisStore(connectForTest((await findRedis()).port), { prefix });
   const receiver = receiverOf({ store });
   const { url, close } = await serve(transferCallbackListener({ receiver }));
   onTestFinished(close);

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { startMerchant } from '../../sandbox/test/service/support.js';
+import { startQueries, startService } from '../client/support.js';
 import { claimFree } from '../stores/support.js';
 import { freePort } from '../support/servers/port.js';
-import { serve } from '../support/servers/serve.js';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { findRedis, folderOf, inspect, startApp, toConfig } from './app-support.js';
 import { longestLine, objects, start } from './support.js';
@@ -40,12 +40,9 @@ describe('the output', () => {
   });
 
   test("the age of a final status in the future is by the service's clock", async () => {
-    const { url, close } = await serve((_request, response) => {
-      const timestamp = new Date(Date.now() + 90_000_000).toISOString();
-      response.end(JSON.stringify({ data: transferSucceeded({ id: 'a', timestamp }).data }));
-    });
-    onTestFinished(close);
-    const { out } = await inspect(['a'], { cwd: await folderOf(await toConfig(`${crypto.randomUUID()}:`, url)) });
+    const timestamp = new Date(Date.now() + 90_000_000).toISOString();
+    const { baseUrl } = await startQueries((id) => [200, { data: transferSucceeded({ id, timestamp }).data }]);
+    const { out } = await inspect(['a'], { cwd: await folderOf(await toConfig(`${crypto.randomUUID()}:`, baseUrl)) });
     expect(out).toMatch(/\n {2}service {3}SUCCESS since [\d-]+ [\d:]+ UTC, in 2[45] h by the service's\s+clock\n/);
   });
 
@@ -141,9 +138,8 @@ describe('the output', () => {
   });
 
   test('tells after three seconds that the service is waited for', async () => {
-    const { url, close } = await serve(() => undefined);
-    onTestFinished(close);
-    const { said, child } = start(['inspect', 'a'], { cwd: await folderOf(await toConfig('any:', url)) });
+    const { baseUrl } = await startService([() => undefined]);
+    const { said, child } = start(['inspect', 'a'], { cwd: await folderOf(await toConfig('any:', baseUrl)) });
     await vi.waitUntil(() => said.err !== '', { timeout: 60_000 });
     expect(said.err).toBe('Still waiting for the service, which is asked up to 3 times.\n');
     child.kill();

@@ -1,15 +1,11 @@
 // Both commands with a receiver whose service was defined, and the lists that its configuration exports.
-import { Redis } from 'ioredis';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { connectForTest } from '../support/servers/redis-for-file.js';
 import { startService } from '../client/support.js';
-import { folderOf, inspect, reconcile } from './app-support.js';
+import { findRedis, folderOf, inspect, reconcile } from './app-support.js';
 import { longestLine, objects } from './support.js';
-
-let server: Promise<RedisServer> | undefined;
-afterAll(async () => (await server)?.stop());
 
 /** How an app exports its lists, where it does. */
 const exported = `
@@ -26,13 +22,9 @@ async function startApp(own = exported, handled: readonly [Status, string][] = [
     const status = (known as Record<string, Status>)[id];
     return status === undefined ? [404, ''] : [200, announced(status, id)];
   });
-  const { url } = await (server ??= startRedis());
+  const { url, port } = await findRedis();
   const prefix = `${crypto.randomUUID()}:`;
-  const redis = new Redis(url);
-  onTestFinished(() => {
-    redis.disconnect();
-  });
-  const { receiver } = reversingReceiver(redisStore(redis, { prefix }));
+  const { receiver } = reversingReceiver(redisStore(connectForTest(port), { prefix }));
   for (const [status, id] of handled) await receiver.receive(announced(status, id));
   const config = `
     import { Redis } from 'ioredis';

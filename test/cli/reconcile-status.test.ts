@@ -1,18 +1,14 @@
 // What both commands make of the status that the service reports.
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { serve } from '../support/servers/serve.js';
+import { startQueries } from '../client/support.js';
 import { folderOf, inspect, reconcile, startReconcile, toConfig } from './app-support.js';
 import { objects } from './support.js';
 
 /** The folder of an app whose service gives every transfer this status. */
 async function startSaying(status: string, handlers?: string): Promise<string> {
-  const { url, close } = await serve(({ url = '' }, response) => {
-    const id = url.slice('/transactions/'.length);
-    response.end(JSON.stringify({ data: { ...transferSucceeded({ id }).data, status } }));
-  });
-  onTestFinished(close);
-  return folderOf(await toConfig(`${crypto.randomUUID()}:`, url, handlers));
+  const { baseUrl } = await startQueries((id) => [200, { data: { ...transferSucceeded({ id }).data, status } }]);
+  return folderOf(await toConfig(`${crypto.randomUUID()}:`, baseUrl, handlers));
 }
 
 describe('the exit code', () => {

@@ -5,19 +5,15 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished, test, vi } from 'vitest';
 import { readText } from '../docs/pages.js';
 import { startMerchant } from '../../sandbox/test/service/support.js';
-import { serve } from '../support/servers/serve.js';
+import { startService } from '../client/support.js';
 import { folderOf, reconcile, startApp, toConfig } from './app-support.js';
 import { longestLine, objects } from './support.js';
 
-/** The folder of an app whose service responds to every query with `respond`, and how often it was asked. */
+/** The folder of an app whose service refuses every query with `status`, and what it received. */
 async function startBroken(status: number, headers: Record<string, string> = {}, handlers?: string) {
-  const asked: (string | undefined)[] = [];
-  const { url, close } = await serve((request, response) => {
-    asked.push(request.url);
-    response.writeHead(status, headers).end('{"error":true,"statusCode":0,"message":"Key revoked","data":null}');
-  });
-  onTestFinished(close);
-  return { cwd: await folderOf(await toConfig('any:', url, handlers)), asked };
+  const body = '{"error":true,"statusCode":0,"message":"Key revoked","data":null}';
+  const { baseUrl, received } = await startService([[status, body, headers]]);
+  return { cwd: await folderOf(await toConfig('any:', baseUrl, handlers)), received };
 }
 
 /** An app with some transfers whose callback never came, and how to reconcile them. */
@@ -205,17 +201,17 @@ const withOther = `
     service: { ...service, meanings: new Set(['SUCCESS', 'FAILED', 'OTHER']) },
     onSuccess() {}, onFailed() {}, onOther() {},`;
 test('the record of an event that is no transfer cannot be reconciled', async () => {
-  const { cwd, asked } = await startBroken(404, {}, withOther);
+  const { cwd, received } = await startBroken(404, {}, withOther);
   const { code, out, err } = await reconcile(['payout-1', 'other:charge.paid:7'], { cwd });
   const sentence =
     'Expected ids of transfers, got other:charge.paid:7, an event of `onOther`. If it is a transfer, give its externalId.';
-  expect([code, out, err, asked]).toEqual([2, '', `transfer-callbacks: ${sentence}\n`, []]);
+  expect([code, out, err, received]).toEqual([2, '', `transfer-callbacks: ${sentence}\n`, []]);
 });
 
 test('without onOther an id that begins with other: is that of a transfer', async () => {
-  const { cwd, asked } = await startBroken(404);
+  const { cwd, received } = await startBroken(404);
   await reconcile(['other:charge.paid:7', 'other:8'], { cwd });
-  expect(asked.map((path) => decodeURIComponent(String(path)))).toEqual([
+  expect(received.map(({ url }) => decodeURIComponent(String(url)))).toEqual([
     '/transactions/other:charge.paid:7',
     '/transactions/other:8',
   ]);
