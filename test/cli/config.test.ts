@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { folderOf, inspect, reconcile, startApp, startInspect, startReconcile } from './app-support.js';
+import { folderOf, inspect, reconcile, startApp, startInspect, startReconcile, toConfig } from './app-support.js';
 import { objects } from './support.js';
 
 test('the file may be a module or CommonJS, with its exports in `default`', async () => {
@@ -84,21 +84,16 @@ describe('a file that has not what a command needs', () => {
   });
 
   test('has no store in memory: another process would find it empty, and handle all transfers again', async () => {
-    const app = await startApp();
-    await app.transfer('no-callback-1');
-    const inMemory = app.config.replace('{ redisStore,', '{ memoryStore,').replace(/redisStore\(.*\)/, 'memoryStore()');
+    const config = await toConfig('any:', 'http://127.0.0.1:1');
+    const inMemory = config.replace('{ redisStore,', '{ memoryStore,').replace(/redisStore\(.*\)/, 'memoryStore()');
     const cwd = await folderOf(inMemory);
-    const expected = 'transfer-callbacks: Expected a store that processes share, got memoryStore(). Call';
-    expect(await reconcile(['no-callback-1'], { cwd })).toEqual({
-      code: 2,
-      out: '',
-      err: `${expected} \`reconcileTransfers\` in the app.\n`,
-    });
-    expect(await inspect(['no-callback-1'], { cwd })).toEqual({
-      code: 2,
-      out: '',
-      err: `${expected} \`inspectTransfer\` in the app.\n`,
-    });
+    for (const [command, instead] of [
+      [reconcile, 'reconcileTransfers'],
+      [inspect, 'inspectTransfer'],
+    ] as const) {
+      const expected = `Expected a store that processes share, got memoryStore(). Call \`${instead}\` in the app.`;
+      expect(await command(['a'], { cwd })).toEqual({ code: 2, out: '', err: `transfer-callbacks: ${expected}\n` });
+    }
   });
 });
 
