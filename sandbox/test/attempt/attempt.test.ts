@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { containing } from '../../../test/support/helpers/containing.js';
 import { selfSigned } from '../../../test/support/servers/certificate.js';
 import { baseUrlAt, isLoopback } from '../../src/attempt/address.js';
 import { attemptCallback, findReason, isAcknowledgement, startTogether } from '../../src/attempt/attempt.js';
 import { requireAttemptHeaders, requireHeaders, toHeaders } from '../../src/attempt/headers.js';
-import { gate, startMerchant } from '../service/support.js';
+import { gate, serveHere, startMerchant } from '../service/support.js';
 
 const closed = expect.stringMatching(/closed|hang up/) as string;
 
@@ -63,14 +63,8 @@ test('a body is sent as a whole, or in pieces that make up the same body', async
 });
 
 test('an attempt that is sent in pieces stops when the merchant cuts the connection', async () => {
-  const server = createTcpServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => socket.destroy());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  const response = await attemptCallback(`http://127.0.0.1:${port}/`, 'x'.repeat(100_000), { pieces: true });
+  const url = await serveHere((request) => request.destroy());
+  const response = await attemptCallback(url, 'x'.repeat(100_000), { pieces: true });
   expect(response).toEqual({ error: expect.stringMatching(/hang up|ECONNRESET|EPIPE/) as string });
 });
 
@@ -175,30 +169,25 @@ test('only an address of the loopback counts as one, whatever a name begins with
   expect(others.filter(isLoopback)).toEqual([]);
 });
 
-/** Serves `listen` on a free port. */
-async function open(scheme: string, listen: (request: IncomingMessage, response: ServerResponse) => void) {
-  const server = scheme === 'http' ? createServer(listen) : createHttpsServer(selfSigned, listen);
-  onTestFinished(() => void server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-function respond(request: IncomingMessage, response: ServerResponse): void {
-  request.resume().on('end', () => response.end());
-}
-
 test.each(['http', 'https'])(
   'over %s the head of an attempt is sent first, and its body when it may',
   async (scheme) => {
     let received = '';
     const { opened: started, open: start } = gate();
     const { opened: head, open: hasHead } = gate();
-    const url = await open(scheme, (request, response) => {
+    const server = (scheme === 'http' ? createServer() : createHttpsServer(selfSigned)).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       hasHead();
       request.on('data', (chunk: Buffer) => (received += chunk.toString()));
       request.on('end', () => response.end());
     });
-    const attempt = attemptCallback(url, '{}', { beforeBody: () => started, anyCertificate: true });
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const attempt = attemptCallback(`${scheme}://127.0.0.1:${port}`, '{}', {
+      beforeBody: () => started,
+      anyCertificate: true,
+    });
     await head;
     expect(received).toBe('');
     start();
@@ -208,7 +197,7 @@ test.each(['http', 'https'])(
 );
 
 test('attempts that start together begin when the last one has its connection', async () => {
-  const url = await open('http', respond);
+  const { url } = await startMerchant();
   const waitForAll = startTogether(10);
   let connections = 0;
   const connectionsAtStart: number[] = [];
@@ -223,7 +212,7 @@ test('attempts that start together begin when the last one has its connection', 
 });
 
 test('attempts that start together give up waiting for one that cannot connect', async () => {
-  const url = await open('http', respond);
+  const { url } = await startMerchant();
   const beforeBody = startTogether(2);
   const [first, second] = await Promise.all([
     attemptCallback(url, '{}', { beforeBody }),

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express, { type Express } from 'express';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   basicAuth,
   memoryStore,
@@ -18,25 +18,9 @@ import {
 import { invalidCallbacks, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { deliver } from 'transfer-sandbox';
 import { selfSigned } from '../../../test/support/servers/certificate.js';
-import { serve } from '../../../test/support/servers/serve.js';
 import { containing } from '../../../test/support/helpers/containing.js';
 import type { DeliverOptions } from '../../src/deliver/deliver.js';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
-/** An app that responds with these statuses in turn, and the bodies it was sent. */
-function appResponding(...statuses: number[]): { app: Express; bodies: string[] } {
-  const bodies: string[] = [];
-  const app = express();
-  app.use(express.text({ type: () => true }), (request, response) => {
-    bodies.push(`${request.method} ${request.path} ${request.get('content-type') ?? ''} ${String(request.body)}`);
-    response.sendStatus(statuses[Math.min(bodies.length, statuses.length) - 1] ?? 200);
-  });
-  return { app, bodies };
-}
+import { serveHere, startMerchant } from '../service/support.js';
 
 function merchant(options: Partial<ReceiverOptions> & { verify?: Verifier<unknown> } = {}): {
   app: Express;
@@ -58,26 +42,23 @@ function merchant(options: Partial<ReceiverOptions> & { verify?: Verifier<unknow
 const path = '/callbacks/a-secret-of-this-test';
 
 test('deliver posts a callback as JSON, once if it is acknowledged', async () => {
-  const { app, bodies } = appResponding(204);
+  const { url, received } = await startMerchant([204]);
   const callback = transferSucceeded();
-  expect(await deliver(app, callback, { path: '/here' })).toEqual({ acknowledged: true, responses: [204] });
-  expect(bodies).toEqual([`POST /here application/json ${JSON.stringify(callback)}`]);
+  expect(await deliver(url, callback, { path: '/here' })).toEqual({ acknowledged: true, responses: [204] });
+  const headers = { 'content-type': 'application/json' };
+  expect(received).toMatchObject([{ method: 'POST', url: '/here', headers, body: JSON.stringify(callback) }]);
 });
 
 test('deliver makes four attempts with the same bytes if a callback is not acknowledged', async () => {
-  const { app, bodies } = appResponding(500, 302, 404, 503, 200);
-  expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: false, responses: [500, 302, 404, 503] });
-  expect(new Set(bodies).size).toBe(1);
+  const { url, bodies } = await startMerchant([500, 302, 404, 503]);
+  expect(await deliver(url, transferSucceeded())).toEqual({ acknowledged: false, responses: [500, 302, 404, 503] });
+  expect(new Set(bodies()).size).toBe(1);
 });
 
 test('deliver stops at the first 2xx, and makes one attempt only without `retry`', async () => {
-  const { app } = appResponding(500, 200);
-  expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: true, responses: [500, 200] });
-  const { app: other } = appResponding(500, 200);
-  expect(await deliver(other, transferSucceeded(), { retry: false })).toEqual({
-    acknowledged: false,
-    responses: [500],
-  });
+  const { url } = await startMerchant([500, 200, 500]);
+  expect(await deliver(url, transferSucceeded())).toEqual({ acknowledged: true, responses: [500, 200] });
+  expect(await deliver(url, transferSucceeded(), { retry: false })).toEqual({ acknowledged: false, responses: [500] });
 });
 
 test('five concurrent copies run a handler once, and each is acknowledged', async () => {
@@ -105,8 +86,7 @@ test('copies that are not concurrent are delivered one after the other', async (
 });
 
 test('a target that does not respond within `attemptTimeoutMs` is reported in `responses`, for each copy', async () => {
-  const { url, close } = await serve(() => undefined);
-  closing.push(close);
+  const url = await serveHere(() => undefined);
   expect(await deliver(url, {}, { attemptTimeoutMs: 20, copies: 2 })).toEqual({
     acknowledged: false,
     responses: Array.from({ length: 8 }, () => 'no response within 20 ms'),
@@ -168,32 +148,36 @@ function respondSlowly(_request: IncomingMessage, response: ServerResponse): voi
 
 test('deliver reaches a listener, a URL, and a server that listens, at any address, or not yet', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
-  const served = await serve(respondSlowly);
+  const url = await serveHere(respondSlowly);
   const open = [createServer(respondSlowly), createServer(respondSlowly), createHttpsServer(selfSigned, respondSlowly)];
   open[0]?.listen(join(directory, 'socket'));
   open[1]?.listen(0, 'localhost');
   open[2]?.listen(0, '127.0.0.1');
   await Promise.all(open.map((server) => once(server, 'listening')));
-  closing.push(served.close, ...open.map((server) => () => server.close()), () => rm(directory, { recursive: true }));
+  onTestFinished(() => {
+    for (const server of open) server.close();
+    return rm(directory, { recursive: true });
+  });
   const idle = [createServer(respondSlowly), createHttpsServer(selfSigned, respondSlowly)];
-  for (const target of [respondSlowly, served.url, new URL(served.url), ...open, ...idle]) {
+  for (const target of [respondSlowly, url, new URL(url), ...open, ...idle]) {
     expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
   }
   expect([...open, ...idle].map(({ listening }) => listening)).toEqual([true, true, true, false, false]);
 });
 
 test('deliver posts to the path of a URL', async () => {
-  const { app, bodies } = appResponding(200);
-  const { url, close } = await serve(app);
-  closing.push(close);
-  await deliver(`${url}/callbacks`, 'x');
-  await deliver(`${url}/callbacks`, 'x', { path: '/elsewhere' });
-  expect(bodies).toEqual(['POST /callbacks application/json x', 'POST /elsewhere application/json x']);
+  const { url, received } = await startMerchant();
+  await deliver(url, 'x');
+  await deliver(url, 'x', { path: '/elsewhere' });
+  expect(received).toMatchObject([
+    { url: '/callbacks', body: 'x' },
+    { url: '/elsewhere', body: 'x' },
+  ]);
 });
 
 test('deliver checks the certificate of a URL, as the service would', async () => {
-  const server = createHttpsServer(selfSigned, (_request, response) => response.end());
-  closing.push(() => server.close());
+  const server = createHttpsServer(selfSigned, respondSlowly);
+  onTestFinished(() => void server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   expect(await deliver(`https://127.0.0.1:${port}`, {}, { retry: false })).toEqual({
@@ -213,7 +197,7 @@ test('several concurrent deliveries reach one server that does not listen', asyn
 
 test('a server that starts to listen during a delivery keeps its own port', async () => {
   const server = createServer(respondSlowly).listen(0, '127.0.0.1');
-  closing.push(() => server.close());
+  onTestFinished(() => void server.close());
   expect(server.listening).toBe(false);
   expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
   expect(server.listening).toBe(true);

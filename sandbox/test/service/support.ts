@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
 import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackListener, type ReceiverOptions, type Verifier } from 'transfer-callbacks';
 import { transferSandbox, type TransferSandbox } from 'transfer-sandbox';
@@ -19,6 +25,13 @@ export async function startSandbox(options?: TransferSandboxOptions): Promise<Tr
   return sandbox;
 }
 
+/** Serves a listener or an Express app until the test ends. Resolves with its address. */
+export async function serveHere(listenerOrApp: RequestListener): Promise<string> {
+  const { url, close } = await serve(listenerOrApp);
+  onTestFinished(close);
+  return url;
+}
+
 /** A promise that a test resolves. */
 export function gate() {
   let open = (): void => undefined;
@@ -30,6 +43,7 @@ export interface Received {
   readonly body: string;
   readonly headers: IncomingHttpHeaders;
   readonly method: string | undefined;
+  readonly url: string | undefined;
   /** Into how many pieces the body was cut on its way. */
   readonly pieces: number;
 }
@@ -42,17 +56,16 @@ export async function startMerchant(responding: Responding | readonly number[] =
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const { headers, method } = request;
-    const one = { body: Buffer.concat(chunks).toString(), headers, method, pieces: chunks.length };
+    const { headers, method, url } = request;
+    const one = { body: Buffer.concat(chunks).toString(), headers, method, url, pieces: chunks.length };
     received.push(one);
     if (typeof responding === 'function') await responding(one, received.length, response);
     else response.writeHead(responding[received.length - 1] ?? 200).end('noted');
   }
-  const served = await serve((request, response) => {
+  const url = await serveHere((request, response) => {
     respond(request, response).catch(() => response.destroy());
   });
-  onTestFinished(served.close);
-  return { url: `${served.url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
+  return { url: `${url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
 }
 
 export type MerchantOptions = Partial<Pick<ReceiverOptions, 'service' | 'confirm' | 'onSuccess' | 'onFailed'>> & {
@@ -63,12 +76,10 @@ export type MerchantOptions = Partial<Pick<ReceiverOptions, 'service' | 'confirm
  * A merchant with this package's own receiver, whose handlers do nothing unless others are given. Resolves with its
  * address.
  */
-export async function startReceiver(options: MerchantOptions = {}): Promise<string> {
+export function startReceiver(options: MerchantOptions = {}): Promise<string> {
   const handle = (): void => undefined;
   const usual = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false } as const;
-  const { url, close } = await serve(transferCallbackListener({ ...usual, ...options }));
-  onTestFinished(close);
-  return url;
+  return serveHere(transferCallbackListener({ ...usual, ...options }));
 }
 
 interface Envelope {

@@ -1,13 +1,15 @@
 import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
 import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
 import { objects, runSandboxCli as run } from '../../../../test/cli/support.js';
-import { serve } from '../../../../test/support/servers/serve.js';
 import { rows } from '../../../src/cli/check/rows.js';
+import { serveHere } from '../../service/support.js';
+
+export { serveHere };
 
 interface Booked {
   readonly externalId: string;
@@ -31,12 +33,6 @@ export async function makeBooks() {
   const mending = ['--mend', `mv ${away} ${open}`];
   return { folder, ledger, book, count, commands: [...count, ...breaking, ...mending] };
 }
-
-export const serveHere = async (listener: RequestListener): Promise<string> => {
-  const { url, close } = await serve(listener);
-  onTestFinished(close);
-  return url;
-};
 
 export const withRouter = (options: object): Promise<string> =>
   serveHere(
