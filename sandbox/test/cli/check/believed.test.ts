@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { expect, test } from 'vitest';
-import { hmac, serveByHand, servePaystack, type Ways } from './by-hand.js';
+import { checkPaystack, hmac, serveByHand, servePaystack, type Ways } from './by-hand.js';
 import { checkNamed, key, privateKeys } from './defined-support.js';
 import { makeBooks, writeFiles } from './support.js';
 
@@ -40,9 +40,7 @@ test.each<[what: string, forgery: string, believes: NonNullable<Ways['believes']
   ],
   ['whoever has the header of the tenant', 'no signature', (_body, headers) => headers['x-tenant'] === 'a'],
 ])('an endpoint that believes %s is wrong by %s', async (_what, forgery, believes) => {
-  const { book, count } = await makeBooks();
-  const url = await servePaystack(book, { believes });
-  const { code, wrong, trial } = await checkNamed('paystack', url, ['--header', 'x-tenant: a', ...count], signed);
+  const { code, wrong, trial } = await checkPaystack({ believes }, '--header', 'x-tenant: a');
   expect([code, wrong]).toEqual([1, ['forged']]);
   expect(trial('forged')?.because[0]).toContain(`A callback with ${forgery} was acknowledged, and booked.`);
 });
@@ -63,31 +61,29 @@ test('an endpoint that checks the digest of pawaPay, and not its signature, is w
 });
 
 test('an endpoint that remembers before it verifies loses the payout that a forger has named', async () => {
-  const { book, count } = await makeBooks();
   const refused = new Set<string>();
-  const url = await servePaystack(book, {
+  const ways: Ways = {
     believes(body, headers) {
       if (!isRight(body, headers)) refused.add(body);
       return isRight(body, headers);
     },
     books: (write, _status, body) => (refused.has(body) ? undefined : write()),
-  });
-  const { wrong, trial } = await checkNamed('paystack', url, ['--settle', '2', ...count], signed);
+  };
+  const { wrong, trial } = await checkPaystack(ways, '--settle', '2');
   expect([wrong, trial('forged')?.verdict]).toEqual([['forged-first'], 'right']);
   expect(trial('forged-first')?.because).toEqual(['It was acknowledged and never booked: it is lost.']);
 });
 
 test('refusals that lock the sender out prove nothing', async () => {
-  const { book, count } = await makeBooks();
   let refused = 0;
-  const url = await servePaystack(book, {
+  const ways: Ways = {
     believes(body, headers) {
       // A cut body has a wrong signature, too.
       if (!isRight(body, headers)) refused += 1;
       return isRight(body, headers) && refused < 5;
     },
-  });
-  const { code, wrong, trial } = await checkNamed('paystack', url, ['--skip', 'forged-first', ...count], signed);
+  };
+  const { code, wrong, trial } = await checkPaystack(ways, '--skip', 'forged-first');
   expect([code, wrong, trial('forged')?.verdict]).toEqual([2, [], 'not seen']);
   expect(trial('forged')?.because).toEqual([
     expect.stringContaining('is the sender locked out? It responded: bad signature'),

@@ -4,8 +4,8 @@ import { createHmac, verify } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { messageSignature } from 'transfer-callbacks';
 import { expect } from 'vitest';
-import { key, secrets } from './defined-support.js';
-import { serveBodies, type Book } from './support.js';
+import { checkNamed, key, secrets } from './defined-support.js';
+import { makeBooks, serveBodies, type Book } from './support.js';
 
 type Status = 'SUCCESS' | 'FAILED' | 'REVERSED';
 
@@ -215,3 +215,9 @@ export function serveByHand(service: string, book: Book, ways: Ways = {}): Promi
 }
 
 export const servePaystack = (book: Book, ways?: Ways) => serveByHand('paystack', book, ways);
+
+/** Checks an endpoint of Paystack by hand, and counts what it books. */
+export async function checkPaystack(ways: Ways, ...args: readonly string[]) {
+  const { book, count } = await makeBooks();
+  return checkNamed('paystack', await servePaystack(book, ways), [...args, ...count], { CALLBACK_SECRET: key });
+}

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { parseJson } from '../../../../src/lib/text.js';
 import { objects, startSandboxCli as start } from '../../../../test/cli/support.js';
-import { hmac, servePaystack, type Ways } from './by-hand.js';
+import { checkPaystack, hmac, type Ways } from './by-hand.js';
 import { checkNamed, key, privateKeys } from './defined-support.js';
 import { makeBooks, only, serveAny, serveHere, toChecked, writeFiles } from './support.js';
 
@@ -49,9 +49,7 @@ test.each<[what: string, ways: Ways, row: string, expected: object]>([
     { verdict: 'not seen', responses: Array(4).fill('400') as string[] },
   ],
 ])('%s', async (_what, ways, row, expected) => {
-  const { book, count } = await makeBooks();
-  const url = await servePaystack(book, ways);
-  const { trial } = await checkNamed('paystack', url, [...fast, ...only(row), ...count], signed);
+  const { trial } = await checkPaystack(ways, ...fast, ...only(row));
   expect(trial(row)).toMatchObject(expected);
 });
 
@@ -127,15 +125,11 @@ test.each<[what: string, ways: Ways, wrong: string[]]>([
     ['reversed', 'reversed-burst', 'reversed-first', 'success-again'],
   ],
 ])('where %s, the rows of a reversal are wrong', async (_what, ways, wrong) => {
-  const { book, count } = await makeBooks();
-  const checked = await checkNamed('paystack', await servePaystack(book, ways), [...fast, ...count], signed);
-  expect(checked).toMatchObject({ code: 1, wrong, less: [] });
+  expect(await checkPaystack(ways, ...fast)).toMatchObject({ code: 1, wrong, less: [] });
 });
 
 test('a copy that gets 409 for ever is wrong, although it is booked', async () => {
-  const { book, count } = await makeBooks();
-  const url = await servePaystack(book, { toCopy: 409 });
-  const { wrong, trial } = await checkNamed('paystack', url, [...fast, ...count], signed);
+  const { wrong, trial } = await checkPaystack({ toCopy: 409 }, ...fast);
   expect(wrong).toEqual(
     expect.arrayContaining(['duplicate', 'response-lost', 'failed-duplicate', 'failed-lost']) as string[],
   );
@@ -143,9 +137,8 @@ test('a copy that gets 409 for ever is wrong, although it is booked', async () =
 });
 
 test('409 while a queue books is right', { timeout: 300_000 }, async () => {
-  const { book, count } = await makeBooks();
   const until = new Map<string, number>();
-  const url = await servePaystack(book, {
+  const ways: Ways = {
     before(body) {
       const { event, data } = (parseJson(body) ?? {}) as { event?: string; data?: { reference?: string } };
       const name = `${event} ${data?.reference}`;
@@ -158,9 +151,8 @@ test('409 while a queue books is right', { timeout: 300_000 }, async () => {
       setTimeout(() => void write(), 1_500);
       return undefined;
     },
-  });
-  const { wrong } = await checkNamed('paystack', url, ['--settle', '4', ...count], signed);
-  expect(wrong).toEqual([]);
+  };
+  expect(await checkPaystack(ways, '--settle', '4')).toMatchObject({ wrong: [] });
 });
 
 /** A definition of one's own, whose events have a name that it does not read, with its samples. */

@@ -1,6 +1,8 @@
 // The tables and the output in the README and in the help are those of the command.
 import { expect, test } from 'vitest';
-import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
+import { runSandboxInProcess as run } from '../../../../test/cli/in-process.js';
+import { startSandboxCli as start } from '../../../../test/cli/support.js';
+import { containing } from '../../../../test/support/helpers/containing.js';
 import { findBlocks, findPage } from '../../../../test/docs/pages.js';
 import { rows } from '../../../src/cli/check/rows.js';
 import { hmac } from './by-hand.js';
@@ -20,8 +22,13 @@ test('the help lists each row that can be skipped, in words that fit the table',
   for (const { name, right } of rows) expect([name.length <= 18, right.length <= 31]).toEqual([true, true]);
 });
 
+test('a row that cannot be skipped is refused, with the name that is meant', async () => {
+  const { code, err } = await run('check', '--to', 'http://127.0.0.1:9/', '--skip', 'burts');
+  expect([code, err]).toEqual([2, containing('Did you mean `burst`?')]);
+});
+
 test('the first line of cmd.exe in the help is one argument there', async () => {
-  const { out } = await start(['help', 'check']).ended;
+  const { out } = await run('help', 'check');
   const line = out.split('\n').find((each) => each.includes('%ID% %STATUS%')) ?? '';
   // cmd.exe knows no backslash: what it acts on must be between its quotes.
   const outside = line.split('"').filter((_each, index) => index % 2 === 0);
