@@ -15,7 +15,7 @@ import {
 import { transferService } from 'transfer-callbacks/client';
 import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { freePort } from '../../../../test/support/servers/port.js';
-import { startRedis } from '../../../../test/support/servers/redis.js';
+import { startRedisForTest } from '../../../../test/support/servers/redis-for-file.js';
 import {
   byHand,
   check,
@@ -76,9 +76,8 @@ describe('no right endpoint is called wrong:', () => {
 
   test.each([300, 900, 6_000])('a durable queue whose worker is %i ms late', async (lateMs) => {
     const { book, commands } = await makeBooks();
-    const redis = await startRedis();
-    onTestFinished(() => redis.stop());
-    const connection = { host: '127.0.0.1', port: redis.port };
+    const { port } = await startRedisForTest();
+    const connection = { host: '127.0.0.1', port };
     const queue = new Queue<TransferCallback>('outcomes', { connection });
     const worker = new Worker<TransferCallback>('outcomes', ({ data }) => pause(lateMs).then(() => book(data)), {
       ...{ connection, concurrency: 50 },
