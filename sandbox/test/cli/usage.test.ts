@@ -9,18 +9,16 @@ test('--version prints the version of the package', async () => {
   expect(await run('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
 });
 
-test.each(['sandbox', 'trigger'])('help on %s is in 80 columns', async (name) => {
+test.each(['check', 'sandbox', 'trigger'])('help on %s is in 80 columns', async (name) => {
   const { code, out, err } = await run('help', name);
   expect([code, err]).toEqual([0, '']);
   expect(out).toContain(`Usage: transfer-sandbox ${name} `);
   expect(longestLine(out)).toBeLessThanOrEqual(80);
-  for (const scenario of transferScenarios) expect(out).toContain(`  ${scenario.name} `);
 });
 
-test('help on check is in 80 columns', async () => {
-  const { code, out } = await run('help', 'check');
-  expect([code, out]).toEqual([0, expect.stringContaining('Usage: transfer-sandbox check ')]);
-  expect(longestLine(out)).toBeLessThanOrEqual(80);
+test.each(['sandbox', 'trigger'])('help on %s lists every scenario', async (name) => {
+  const { out } = await run('help', name);
+  for (const scenario of transferScenarios) expect(out).toContain(`  ${scenario.name} `);
 });
 
 test('without a command the sandbox runs', async () => {
@@ -34,8 +32,6 @@ test('without a command the sandbox runs', async () => {
 const to = ['--to', 'http://127.0.0.1:1/'];
 test.each<[string, string[]]>([
   ['Unknown command: got "frob"; known are check, sandbox, trigger.', ['frob']],
-  ['Unknown command: got "chekc". Did you mean `check`?', ['chekc']],
-  ["Unknown option '--sped'. Did you mean `--speed`?", ['sandbox', '--sped']],
   ["Unknown option '--too'. Did you mean `--to`?", ['trigger', 'failed', '--too', 'http://127.0.0.1:1']],
   ['Unexpected argument: got "frob".', ['sandbox', 'frob']],
   ['Expected --open or --no-console, not both.', ['sandbox', '--open', '--no-console']],
