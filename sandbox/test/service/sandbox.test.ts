@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../../test/support/servers/port.js';
-import { create, play, startMerchant, startSandbox } from './support.js';
+import { create, play, readStream, startMerchant, startSandbox } from './support.js';
 
 test('an attempt has its duration and the body of its response', async () => {
   const responses = [
@@ -43,10 +43,9 @@ test('headers of a function are made from the bytes of each attempt, and the con
   await sandbox.advance(40_000);
   expect(received).toHaveLength(3);
   for (const { body, headers } of received) expect(headers['x-signature']).toBe(sign(body));
-  const settings = await (await fetch(`${sandbox.consoleUrl}events`)).body?.getReader().read();
-  const shown = Buffer.from(settings?.value ?? []).toString();
-  expect(shown).toContain('"x-signature":"…"');
-  expect(shown).not.toContain('of-the-sender');
+  const { messages } = await readStream(sandbox);
+  expect(messages[0]?.settings?.callbackHeaders).toEqual({ 'x-signature': '…', authorization: '…' });
+  expect(JSON.stringify(messages)).not.toContain('of-the-sender');
 });
 
 test('a function of the headers that returns none ends the attempt with what is wrong, and no value', async () => {
