@@ -52,6 +52,7 @@ test.each<[string, string[]]>([
   ['Unexpected argument: got "flip".', ['trigger', 'failed', 'flip', ...to]],
   ['Unexpected argument: got "failed".', ['trigger', 'failed', '--data', 'package.json', ...to]],
   ['Expected --data to name a file that can be read, got ENOENT', ['trigger', '--data', 'no-file', ...to]],
+  ['Expected --service beside --success.', ['check', '--success', 's.json', ...to]],
   ['Expected --service beside --success and --failed.', ['trigger', 'failed', '--failed', 'f.json', ...to]],
   [
     'Expected --data, or --success and --failed, not both.',

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
+import { startSandboxCli as start } from '../../../../test/cli/support.js';
 import { parseJson } from '../../../../src/lib/text.js';
 import { checkService, key, privateKeys, secrets, withService, writeService } from './defined-support.js';
 import { gaps, inOrder, makeBooks, only, serveBodies, writeFiles } from './support.js';
@@ -131,11 +131,6 @@ test.each([
   const { code, err } = await start([...nowhere, ...args], { env, cwd: folder }).ended;
   expect([code, err]).toEqual([2, expect.stringContaining(got)]);
   expect(err).toContain('Write CALLBACK_SECRET=… before the command if that is the variable which it reads.');
-});
-
-test('a sample without its definition, and a port for a service that is not imitated, are refused', async () => {
-  expect((await run(...nowhere, '--success', 'a.json')).err).toContain('Expected --service beside --success');
-  expect((await run(...nowhere, '--service', 'a.mjs', '--port', '1')).err).toContain('Expected --port or --service');
 });
 
 test('a private key in CALLBACK_SECRET that is not the one of the definition ends with 2', async () => {
