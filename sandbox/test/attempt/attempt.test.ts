@@ -3,12 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { later } from '../../../test/core/support.js';
 import { containing } from '../../../test/support/helpers/containing.js';
 import { selfSigned } from '../../../test/support/servers/certificate.js';
 import { baseUrlAt, isLoopback } from '../../src/attempt/address.js';
 import { attemptCallback, findReason, isAcknowledgement, startTogether } from '../../src/attempt/attempt.js';
 import { requireAttemptHeaders, requireHeaders, toHeaders } from '../../src/attempt/headers.js';
-import { gate, serveHere, startMerchant } from '../service/support.js';
+import { serveHere, startMerchant } from '../service/support.js';
 
 const closed = expect.stringMatching(/closed|hang up/) as string;
 
@@ -173,8 +174,8 @@ test.each(['http', 'https'])(
   'over %s the head of an attempt is sent first, and its body when it may',
   async (scheme) => {
     let received = '';
-    const { opened: started, open: start } = gate();
-    const { opened: head, open: hasHead } = gate();
+    const { promise: started, resolve: start } = later();
+    const { promise: head, resolve: hasHead } = later();
     const server = (scheme === 'http' ? createServer() : createHttpsServer(selfSigned)).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { transferService } from 'transfer-callbacks/client';
 import type { TransferSandbox } from 'transfer-sandbox';
+import { later } from '../../../test/core/support.js';
 import { post } from '../../../test/support/helpers/post.js';
 import { head, overSocket, parseStatus } from '../../../test/support/helpers/sockets.js';
-import { create, gate, get, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
+import { create, get, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
 
 test('the page is served with a policy that allows only its own files', async () => {
   const { consoleUrl } = await startSandbox();
@@ -172,7 +173,7 @@ test('the clock is paused, and goes on at another speed from where it was', asyn
 });
 
 test('clear forgets all transfers and what is due for them, also for one whose attempt is under way', async () => {
-  const { opened: released, open: respond } = gate();
+  const { promise: released, resolve: respond } = later();
   const { url, received } = await startMerchant(async ({ body }, _count, response) => {
     if (body.includes('slow')) await released;
     response.writeHead(body.includes('flip') ? 200 : 500).end();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { TransferSandbox } from 'transfer-sandbox';
-import { create, gate, play, query, startReceiver, startSandbox, toText } from './support.js';
+import { later } from '../../../test/core/support.js';
+import { create, play, query, startReceiver, startSandbox, toText } from './support.js';
 
 const start = Date.parse('2026-01-15T10:30:00.000Z');
 
@@ -73,7 +74,7 @@ test('the events have one entry for consecutive queries with the same response',
 });
 
 test('a transfer counts its running attempts', async () => {
-  const { opened: released, open: respond } = gate();
+  const { promise: released, resolve: respond } = later();
   const { sandbox, received } = await play('burst', async (_received, _count, response) => {
     await released;
     response.end();

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { create, gate, startMerchant, startSandbox } from './support.js';
+import { later } from '../../../test/core/support.js';
+import { create, startMerchant, startSandbox } from './support.js';
 
 async function createMany(sandbox: Awaited<ReturnType<typeof startSandbox>>, count: number, callbackUrl: string) {
   for (let made = 0; made < count; made += 50) {
@@ -10,7 +11,7 @@ async function createMany(sandbox: Awaited<ReturnType<typeof startSandbox>>, cou
 test('at most 100 attempts run at one merchant concurrently, and the others wait', async () => {
   let underWay = 0;
   let most = 0;
-  const { opened, open } = gate();
+  const { promise: opened, resolve: open } = later();
   const { url } = await startMerchant(async (_received, count, response) => {
     underWay += 1;
     most = Math.max(most, underWay);
@@ -28,7 +29,7 @@ test('at most 100 attempts run at one merchant concurrently, and the others wait
 });
 
 test('a merchant that hangs does not delay the callbacks of another', async () => {
-  const { opened, open } = gate();
+  const { promise: opened, resolve: open } = later();
   const hanging = await startMerchant(async (_received, _count, response) => {
     await opened;
     response.end();

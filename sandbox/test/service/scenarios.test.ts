@@ -1,18 +1,9 @@
 import { expect, test } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferScenarios, type TransferSandbox } from 'transfer-sandbox';
+import { later } from '../../../test/core/support.js';
 import type { TransferScenario } from '../../src/service/scenarios.js';
-import {
-  create,
-  gate,
-  longEnoughMs,
-  play,
-  query,
-  startMerchant,
-  startReceiver,
-  startSandbox,
-  toText,
-} from './support.js';
+import { create, longEnoughMs, play, query, startMerchant, startReceiver, startSandbox, toText } from './support.js';
 
 const statusOf = async (sandbox: TransferSandbox) => (await query(sandbox, 'one')).body.data?.status;
 
@@ -88,7 +79,7 @@ test('early-callback: a merchant that waits for the creation first gets its resp
 });
 
 test('burst: ten copies arrive concurrently', async () => {
-  const { opened: all, open: release } = gate();
+  const { promise: all, resolve: release } = later();
   const { sandbox, bodies } = await play('burst', async (_received, count, response) => {
     if (count === 10) release();
     await all;

@@ -32,13 +32,6 @@ export async function serveHere(listenerOrApp: RequestListener): Promise<string>
   return url;
 }
 
-/** A promise that a test resolves. */
-export function gate() {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open };
-}
-
 export interface Received {
   readonly body: string;
   readonly headers: IncomingHttpHeaders;
