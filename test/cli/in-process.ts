@@ -37,7 +37,11 @@ const getColorDepth = (): number => WriteStream.prototype.getColorDepth();
  * Runs a command on an app in the process of the test, with what a process of its own would have. Each run loads the
  * app anew, and ends its connections and listeners.
  */
-export async function runOnApp(args: readonly string[], { env, terminal, stdin = '', cwd }: Surroundings) {
+export async function runOnApp(
+  args: readonly string[],
+  { env, terminal, stdin = '', cwd }: Surroundings,
+  run = runInProcess,
+) {
   const { stdout, stderr, stdin: ownStdin } = process;
   const [ownFolder, ownConsole] = [process.cwd(), globalThis.console];
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -51,8 +55,7 @@ export async function runOnApp(args: readonly string[], { env, terminal, stdin =
   Object.defineProperty(process, 'stdin', { value: Readable.from([stdin], { objectMode: false }) });
   if (cwd !== undefined) process.chdir(await copyOf(cwd));
   try {
-    const { code, out, err } = await runInProcess(...args);
-
+    const { code, out, err } = await run(...args);
     return { code, out, err: err.replaceAll(/^Still waiting for .*\n/gm, '') };
   } finally {
     process.chdir(ownFolder);

@@ -6,7 +6,7 @@ import { hmacSignature, transferToken, type TransferCallback, type Verifier } fr
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant, startReceiver } from '../service/support.js';
 import { folderOf } from '../../../test/cli/app-support.js';
-import { runSandboxInProcess as run } from '../../../test/cli/in-process.js';
+import { runOnApp, runSandboxInProcess as run } from '../../../test/cli/in-process.js';
 import { longestLine, objects, startSandboxCli as start } from '../../../test/cli/support.js';
 import type { TransferScenario } from '../../src/service/scenarios.js';
 
@@ -74,6 +74,8 @@ test('the rows with --json are one object each, with the result last', async () 
   ]);
 });
 
+const triggerIn = (cwd: string, ...args: string[]) => runOnApp(['trigger', ...args], { cwd }, run);
+
 const secret = 'the-secret-of-the-endpoint';
 const toConfig = (url: string): string => `
   import { transferToken } from 'transfer-callbacks';
@@ -92,7 +94,7 @@ test('a secured endpoint is that of the configuration without --to: its callback
   const cwd = await folderOf(toConfig(url));
   await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
   for (const what of [['success'], ['--data', 'callback.json'], ['success', '--json', '--header', 'x-other: b']]) {
-    const { code, out, err } = await start(['trigger', ...what], { cwd }).ended;
+    const { code, out, err } = await triggerIn(cwd, ...what);
     expect([code, err]).toEqual([0, '']);
     expect(out).not.toContain(secret);
   }
@@ -114,7 +116,7 @@ test('a secured endpoint takes the signature of a function, over the bytes of ea
     });`);
   await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
   for (const what of [['burst'], ['--data', 'callback.json']]) {
-    const { code, out, err } = await start(['trigger', ...what], { cwd }).ended;
+    const { code, out, err } = await triggerIn(cwd, ...what);
     expect([code, err]).toEqual([0, '']);
     expect(out).toContain('processed');
   }
@@ -125,17 +127,17 @@ test('a secured endpoint of the configuration is on this machine, unless --allow
   const fault = 'to be a URL on this machine, or --allow-other-hosts';
   const text = await folderOf(`export const callbackUrl = '${elsewhere}';`);
   await writeFile(join(text, 'callback.json'), '{}');
-  const refused = await start(['trigger', 'success'], { cwd: text }).ended;
+  const refused = await triggerIn(text, 'success');
   expect([refused.code, refused.out]).toEqual([2, '']);
   expect(refused.err).toContain(`Expected the callbackUrl of transfer-callbacks.config.mjs ${fault}`);
   const made = await folderOf(`export const callbackUrl = () => '${elsewhere}';`);
   await writeFile(join(made, 'callback.json'), '{}');
   for (const what of ['success', '--data=callback.json']) {
-    const { code, out, err } = await start(['trigger', what], { cwd: made }).ended;
+    const { code, out, err } = await triggerIn(made, what);
     expect([what, code, out]).toEqual([what, 2, '']);
     expect(err).toMatch(/callbackUrl.* on this machine, or --allow-other-hosts/);
   }
-  const allowed = await start(['trigger', '--data=callback.json', '--allow-other-hosts'], { cwd: made }).ended;
+  const allowed = await triggerIn(made, '--data=callback.json', '--allow-other-hosts');
   expect([allowed.code, allowed.err]).toEqual([1, '']);
 });
 
