@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startMerchant } from '../service/support.js';
 import { folderOf } from '../../../test/cli/app-support.js';
 import {
@@ -31,12 +31,10 @@ test('sandbox prints every attempt, without colours in a pipe, and ends with 0 o
   const { url } = await startMerchant([500]);
   const { child, said, ended, create } = await greeted(['--callback-url', url, '--speed', '1000']);
   expect((await create({ externalId: 'with\u001b[31mcolour' })).status).toBe(201);
-  await vi.waitFor(() => {
-    expect(said.out).toMatch(
-      /\d\d:\d\d:\d\d {2}with\\u\{1b\}\[31mcolour {2}transfer\.success {2}15000 XAF {2}attempt 2\n/,
-    );
-    expect(said.out).toMatch(/← 500 {2}\d+ ms {2}next in 30 s\n[^]+← 200 {2}\d+ ms\n/);
-  });
+  await expect.poll(() => said.out).toMatch(/← 500 {2}\d+ ms {2}next in 30 s\n[^]+← 200 {2}\d+ ms\n/);
+  expect(said.out).toMatch(
+    /\d\d:\d\d:\d\d {2}with\\u\{1b\}\[31mcolour {2}transfer\.success {2}15000 XAF {2}attempt 2\n/,
+  );
   child.kill('SIGINT');
   const { code, out, err } = await ended;
   expect([code, err]).toEqual([0, '']);

@@ -144,12 +144,7 @@ test('a reader that has stopped reading fills no memory, and is sent what it has
   for (let asked = 1; asked <= 220; asked += 1) {
     const known = watching.messages.length;
     await query(sandbox, id);
-    await vi.waitFor(
-      () => {
-        expect(watching.messages.length).toBeGreaterThan(known);
-      },
-      { interval: 5 },
-    );
+    await vi.waitUntil(() => watching.messages.length > known, { interval: 5 });
   }
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   await expect.poll(() => text).toContain('"times":220');
