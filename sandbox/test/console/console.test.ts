@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { urlToken } from 'transfer-callbacks';
 import { transferSandbox, transferScenarios } from 'transfer-sandbox';
 import { create, startMerchant, startSandbox } from '../service/support.js';
-import { openConsole, rows, shows, skip, startCallbacks, startReceiverWithToken, token } from './support.js';
+import { openConsole, rows, shows, skip, startCallbacks } from './support.js';
 
 test('a transfer is created with the form, and is seen to become acknowledged', async () => {
   const sandbox = await startSandbox({ callbackUrl: await startCallbacks(), finalAfterMs: 0 });
@@ -58,7 +59,9 @@ test('a transfer is queried as a merchant does, and shows its payload', async ()
 });
 
 test('a payload is changed and sent as a forgery, with a verdict and the response beside it', async () => {
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiverWithToken() });
+  const token = 'sixteen-letters-';
+  const callbackUrl = `${await startCallbacks({ verify: urlToken(token) })}/${token}`;
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
   await create(sandbox, { externalId: 'success-1' });
   await sandbox.advance(1_000);
   const page = await openConsole(sandbox);

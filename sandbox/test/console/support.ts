@@ -1,6 +1,5 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
-import { urlToken } from 'transfer-callbacks';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { startReceiver, type MerchantOptions } from '../service/support.js';
 import { startBrowser } from '../../../test/support/helpers/browser.js';
@@ -51,11 +50,6 @@ export const startCallbacks = async (options?: MerchantOptions): Promise<string>
 export function failingHandler(): never {
   throw new Error('The database is down');
 }
-
-/** The least that `urlToken` accepts. */
-export const token = 'sixteen-letters-';
-
-export const startReceiverWithToken = async () => `${await startCallbacks({ verify: urlToken(token) })}/${token}`;
 
 /** The rows of the list, each as its text. */
 export const rows = (page: Page) => page.locator('#rows tr').allInnerTexts();

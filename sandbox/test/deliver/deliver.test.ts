@@ -5,27 +5,18 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import express, { type Express } from 'express';
+import express from 'express';
 import { expect, onTestFinished, test } from 'vitest';
-import {
-  basicAuth,
-  memoryStore,
-  transferCallbackRouter,
-  urlToken,
-  type ReceiverOptions,
-  type Verifier,
-} from 'transfer-callbacks';
+import { basicAuth, memoryStore, transferCallbackRouter, urlToken } from 'transfer-callbacks';
 import { invalidCallbacks, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { deliver } from 'transfer-sandbox';
 import { selfSigned } from '../../../test/support/servers/certificate.js';
 import { containing } from '../../../test/support/helpers/containing.js';
 import type { DeliverOptions } from '../../src/deliver/deliver.js';
-import { serveHere, startMerchant } from '../service/support.js';
+import { serveHere, startMerchant, type MerchantOptions } from '../service/support.js';
 
-function merchant(options: Partial<ReceiverOptions> & { verify?: Verifier<unknown> } = {}): {
-  app: Express;
-  handled: string[];
-} {
+/** An app that takes callbacks, and the ids that it has handled. */
+function merchant(options: MerchantOptions = {}) {
   const handled: string[] = [];
   const handle = ({ data }: { data: { id: string } }): number => handled.push(data.id);
   const router = transferCallbackRouter({
