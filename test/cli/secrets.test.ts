@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { run, runSandboxCli, start, startSandboxCli } from './support.js';
+import { runInProcess, runSandboxInProcess } from './in-process.js';
+import { start, startSandboxCli } from './support.js';
 
 // Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 300_000 });
@@ -11,7 +12,7 @@ const ofSandbox = ['sandbox', 'trigger'];
 
 /** The options of a command that take a value, as its help lists them. */
 async function optionsOf(command: string): Promise<string[]> {
-  const { out } = await (ofSandbox.includes(command) ? runSandboxCli : run)('help', command);
+  const { out } = await (ofSandbox.includes(command) ? runSandboxInProcess : runInProcess)('help', command);
   return [...new Set([...out.matchAll(/^ {2}(--[\w-]+) (?:[A-Z]|'NAME)/gm)].map(([, option = '']) => option))];
 }
 

@@ -55,7 +55,6 @@ export function startProgram(
 
 export const start = (args: readonly string[], surroundings?: Surroundings) =>
   startProgram(inject('cli'), args, surroundings);
-export const run = (...args: string[]) => start(args).ended;
 
 export const startSandboxCli = (args: readonly string[], surroundings?: Surroundings) =>
   startProgram(inject('sandboxCli'), args, surroundings);

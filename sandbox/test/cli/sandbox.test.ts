@@ -4,13 +4,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startMerchant } from '../service/support.js';
 import { folderOf } from '../../../test/cli/app-support.js';
-import {
-  longestLine,
-  objects,
-  runSandboxCli as run,
-  startSandboxCli as start,
-  type Surroundings,
-} from '../../../test/cli/support.js';
+import { runSandboxInProcess as run } from '../../../test/cli/in-process.js';
+import { longestLine, objects, startSandboxCli as start, type Surroundings } from '../../../test/cli/support.js';
 
 /** Starts the sandbox, and returns how to create a transfer once it has greeted. */
 async function greeted(args: readonly string[], surroundings?: Surroundings) {
