@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { transferScenarios } from 'transfer-sandbox';
-import { runSandboxInProcess as run } from '../../../test/cli/in-process.js';
+import { runOnApp, runSandboxInProcess as run } from '../../../test/cli/in-process.js';
 import { longestLine, root, startSandboxCli as start } from '../../../test/cli/support.js';
 
 test('--version prints the version of the package', async () => {
@@ -91,7 +91,7 @@ test.each<[string, boolean, Record<string, string>, boolean]>([
   ['are not on a terminal with NO_COLOR', true, { NO_COLOR: '1' }, false],
   ['are not on a terminal with TERM=dumb', true, { TERM: 'dumb' }, false],
 ])('colours %s', async (_when, terminal, env, coloured) => {
-  const { code, out } = await start(flip, { terminal, env }).ended;
+  const { code, out } = await runOnApp(flip, { terminal, env }, run);
   expect(code).toBe(1);
   expect(out).toContain('Not passed.');
   expect(out.includes(escape)).toBe(coloured);
