@@ -6,9 +6,9 @@ import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 't
 import type { PayoutService, ReceiverOptions } from 'transfer-callbacks';
 import type { ServiceEvent } from 'transfer-callbacks/client';
 import ts from 'typescript';
-import { objects, root, startSandboxCli as start } from '../../../../test/cli/support.js';
+import { root } from '../../../../test/cli/support.js';
 import { keyPairs, toPem, toPrivatePem } from '../../../../test/http/verifiers/keys.js';
-import { makeBooks, serveHere, toChecked, type Book } from './support.js';
+import { checkIn, makeBooks, serveHere, type Book } from './support.js';
 
 export const key = 'the-secret-of-the-service-0123456789';
 
@@ -80,19 +80,14 @@ export async function withService(name: string, book: Book): Promise<string> {
 export async function checkService(name: string, url: string, ...args: string[]) {
   const { folder } = await makeBooks();
   const service = await writeService(name, folder);
-  const own = ['check', '--to', url, '--json', ...service, ...args];
   const privateKey = privateKeys[name];
   const env = { ...secrets, ...(privateKey !== undefined && { CALLBACK_SECRET: privateKey }) };
-  const { code, out, err } = await start(own, { env, cwd: folder }).ended;
-  return { ...toChecked(code, out === '' ? [] : objects(out)), err };
+  return checkIn({ env, cwd: folder }, url, ...service, ...args);
 }
 
 /** Checks an endpoint in the name of a service of the package. `env` has CALLBACK_SECRET, and no variable of a definition. */
-export async function checkNamed(name: string, url: string, args: readonly string[], env: Record<string, string>) {
-  const all = ['check', '--service', name, '--to', url, '--json', ...args];
+export function checkNamed(name: string, url: string, args: readonly string[], env: Record<string, string>) {
   // In this process `withService` sets what a definition reads. The command must not find it there.
   const unset = Object.fromEntries(Object.keys(secrets).map((each) => [each, '']));
-  const { code, out, err } = await start(all, { env: { ...unset, ...env } }).ended;
-  const lines = out === '' ? [] : objects(out);
-  return { ...toChecked(code, lines), err, origin: lines[0], plan: lines[1] };
+  return checkIn({ env: { ...unset, ...env } }, url, '--service', name, ...args);
 }

@@ -1,10 +1,10 @@
 // One fault of an endpoint of another service, and the rows that find it.
 import { expect, test } from 'vitest';
 import { parseJson } from '../../../../src/lib/text.js';
-import { objects, startSandboxCli as start } from '../../../../test/cli/support.js';
+import { startSandboxCli as start } from '../../../../test/cli/support.js';
 import { checkPaystack, hmac, type Ways } from './by-hand.js';
 import { checkNamed, key, privateKeys } from './defined-support.js';
-import { makeBooks, only, serveAny, serveHere, toChecked, writeFiles } from './support.js';
+import { checkIn, makeBooks, only, serveAny, serveHere, writeFiles } from './support.js';
 
 const fast = ['--settle', '2'];
 const signed = { CALLBACK_SECRET: key };
@@ -224,9 +224,8 @@ test('a definition without FAILED has no row of a failure, and needs no sample o
   const url = await serveAny(book, ({ state, id, reference }: Partial<Record<string, string>>) =>
     state === 'paid' && id !== undefined && reference !== undefined ? [reference, reference, 'SUCCESS'] : 400,
   );
-  const own = ['check', '--json', '--to', url, '--service', './own.mjs', '--success', 'paid.json', '--settle', '2'];
-  const { code, out } = await start([...own, ...count], { cwd: folder }).ended;
-  const { wrong, trial } = toChecked(code, objects(out));
+  const service = ['--service', './own.mjs', '--success', 'paid.json'];
+  const { code, wrong, trial } = await checkIn({ cwd: folder }, url, ...service, ...fast, ...count);
   expect([code, wrong, trial('duplicate')?.verdict]).toEqual([0, [], 'right']);
   for (const name of ['failed', 'failed-burst', 'failed-reversed', 'flip', 'failed-after'])
     expect(trial(name)?.because).toEqual(['The definition has no FAILED.']);

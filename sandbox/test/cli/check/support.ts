@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import express from 'express';
 import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
-import { objects, runSandboxCli as run } from '../../../../test/cli/support.js';
+import { objects, startSandboxCli as start, type Surroundings } from '../../../../test/cli/support.js';
 import { rows } from '../../../src/cli/check/rows.js';
 import { serveHere } from '../../service/support.js';
 
@@ -153,17 +153,16 @@ export async function check(url: string, ...args: string[]) {
   return checked;
 }
 
-export async function checkLoudly(url: string, ...args: string[]) {
-  const { code, out, err } = await run('check', '--to', url, '--json', ...args);
-  return { err, ...toChecked(code, objects(out)) };
-}
+export const checkLoudly = (url: string, ...args: string[]) => checkIn({}, url, ...args);
 
-/** What a check has printed. */
-export function toChecked(code: unknown, lines: readonly unknown[]) {
+/** Checks an endpoint with another environment, or in another folder. Resolves with what was printed. */
+export async function checkIn(surroundings: Surroundings, url: string, ...args: readonly string[]) {
+  const { code, out, err } = await start(['check', '--to', url, '--json', ...args], surroundings).ended;
+  const lines = out === '' ? [] : objects(out);
   const trials = (lines as Trial[]).filter(({ name }) => name);
   const named = (verdict: string) => trials.filter((each) => each.verdict === verdict).map(({ name }) => name);
   return {
-    code,
+    ...{ code, err, origin: lines[0], plan: lines[1] },
     /** What no row shows, and why nothing could be seen. */
     result: (lines as Result[]).find(({ type }) => type === 'result'),
     wrong: named('wrong'),
