@@ -44,8 +44,8 @@ test('the outcome names the verifier that has refused, before the body is read o
 });
 
 test('the verifiers of a service are functions, and at least one', () => {
-  const service = defineService({ read: () => undefined, states: { paid: 'SUCCESS', failed: 'FAILED' } });
-  const make = (verify: unknown) => receiverOf({ service: { ...service, verify } as never });
+  const service = defineService({ read: () => ({ ignored: 'none' }), states: { paid: 'SUCCESS', failed: 'FAILED' } });
+  const make = (verify: unknown) => receiverOf({ service: { ...service, verify } });
   for (const verify of [isTrusted, [isTrusted], [isTrusted, isTrusted]]) expect(() => make(verify)).not.toThrow();
   for (const verify of [undefined, 'a token', [], ['a token'], [isTrusted, 'a token']]) {
     expect(thrownBy(() => make(verify))).toMatchObject({
