@@ -5,7 +5,8 @@ import { afterAll, inject, onTestFinished } from 'vitest';
 import { redisStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferService } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
-import { serveHere, startSandbox } from '../../sandbox/test/service/support.js';
+import { startSandbox } from '../../sandbox/test/service/support.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { startRedis, type RedisServer } from '../support/servers/redis.js';
 import { connectForTest } from '../support/servers/redis-for-file.js';
 import { runOnApp } from './in-process.js';
@@ -30,7 +31,7 @@ export async function startApp(own = handlers) {
   const prefix = `${crypto.randomUUID()}:`;
   const store = redisStore(connectForTest((await findRedis()).port), { prefix });
   const receiver = receiverOf({ store });
-  const url = await serveHere(transferCallbackListener({ receiver }));
+  const url = await serveForTest(transferCallbackListener({ receiver }));
   const sandbox = await startSandbox({ finalAfterMs: 0 });
   const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
   const config = await toConfig(prefix, sandbox.baseUrl, own);

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { transferCallbackListener, type TransferCallback, type TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
-import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { startService } from './support.js';
 
 /** A service that needs `ms` for each query, whether its client waits or not, and knows one transfer. */
@@ -37,8 +37,7 @@ describe('confirm under a flood of forged callbacks', () => {
       onSuccess,
       onOutcome: (outcome) => outcomes.push(outcome),
     });
-    const { url, close } = await serve(transferCallbackListener({ receiver }));
-    onTestFinished(close);
+    const url = await serveForTest(transferCallbackListener({ receiver }));
 
     const forged: Promise<unknown>[] = [];
     const forge = (): void => {

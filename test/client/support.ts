@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import {
   reconcileTransfers,
   transferService,
@@ -12,7 +12,7 @@ import {
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { toAsk, type TransferServiceOptions } from '../../src/client/service/transfer.js';
 import { withAsk } from '../../src/client/confirm.js';
 import { seemsFinal } from '../../src/client/open-status.js';
@@ -81,8 +81,7 @@ export async function startService(
       .end(typeof content === 'string' ? content : JSON.stringify(content));
   }
 
-  const { url, close } = await serve((request, response) => void respond(request, response));
-  onTestFinished(close);
+  const url = await serveForTest((request, response) => void respond(request, response));
   return { baseUrl: url, received, client: transferService({ baseUrl: url, ...credentials, ...options }) };
 }
 

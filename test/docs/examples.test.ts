@@ -1,13 +1,13 @@
 // The examples of docs/services.md and docs/recipes.md, run as their readers would run them.
 import { randomBytes } from 'node:crypto';
 import express, { type Express } from 'express';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import * as root from 'transfer-callbacks';
 import * as client from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
-import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { findBlocks, findPage, runBlock } from './pages.js';
 
 const secret = 'the-secret-of-the-service-0123456789';
@@ -20,18 +20,16 @@ interface Example {
 test('the example of docs/services.md handles what its service sends, and asks it', async () => {
   const payout = { id: 7, reference: 'payout-1', cents: 1999, currency: 'XAF', reason: null };
   const known: Record<string, object> = { '/payouts/8': { state: 'returned', payout: { ...payout, id: 8 } } };
-  const service = await serve(({ url = '' }, response) => {
+  const serviceUrl = await serveForTest(({ url = '' }, response) => {
     response.writeHead(known[url] === undefined ? 404 : 200).end(JSON.stringify(known[url] ?? {}));
   });
-  onTestFinished(service.close);
   const booked: string[] = [];
-  const process = { env: { SERVICE_URL: service.url, SIGNATURE_SECRET: secret } };
+  const process = { env: { SERVICE_URL: serviceUrl, SIGNATURE_SECRET: secret } };
   const book = (payout: string, entry: string) => booked.push(`${payout} ${entry}`);
   const [example = expect.fail('There is no example.')] = findBlocks(findPage('docs/services.md'), 'ts');
   const modules: Record<string, unknown> = { 'transfer-callbacks': root, 'transfer-callbacks/client': client, express };
   const { app, receiver } = await runBlock<Example>(example, (name) => modules[name], { process, book });
-  const { url, close } = await serve(app);
-  onTestFinished(close);
+  const url = await serveForTest(app);
   const verify = root.hmacSignature({ header: 'x-signature', secrets: secret });
   const send = async (type: string, changes: object = {}, headers?: Record<string, string>): Promise<string> => {
     const body = JSON.stringify({ type, payout: { ...payout, ...changes } });

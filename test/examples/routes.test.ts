@@ -12,6 +12,7 @@ import { startKnowing } from '../client/support.js';
 import { later } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
 import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 
 interface Item {
   event: string;
@@ -167,8 +168,7 @@ test('the return of the browser handles the transfer as the service reports it, 
   });
   const app = express();
   addReturn(app, receiver, { findPayout: () => Promise.resolve({ id, state }) });
-  const shop = await serve(app);
-  onTestFinished(shop.close);
+  const shop = await serveForTest(app);
   const forge = async (status: string): Promise<unknown> => {
     const query = new URLSearchParams({
       status,
@@ -176,7 +176,7 @@ test('the return of the browser handles the transfer as the service reports it, 
       id: other.data.id,
       externalId: id,
     });
-    return (await fetch(`${shop.url}/payouts/return?${query.toString()}`)).json();
+    return (await fetch(`${shop}/payouts/return?${query.toString()}`)).json();
   };
 
   for (const status of ['SUCCESS', 'FAILED']) expect(await forge(status)).toEqual({ state: 'open' });

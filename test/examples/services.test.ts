@@ -9,9 +9,9 @@ import {
   type TransferCallbackOutcome,
 } from 'transfer-callbacks';
 import { reconcileTransfer } from 'transfer-callbacks/client';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { post } from '../support/helpers/post.js';
-import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { imitations, standIn, type Imitation, type Sent, type ServiceCallback, type Transfer } from './imitations.js';
 
 afterAll(standIn.close);
@@ -36,8 +36,7 @@ async function mount({ name, service, reverses, row }: Imitation) {
   const router = transferCallbackRouter({ receiver });
   for (const method of row.methods ?? ['post']) app[method](path, ...(row.before ?? []), router);
   app.get(path, (_request, response) => void response.sendStatus(200));
-  const { url, close } = await serve(app);
-  onTestFinished(close);
+  const url = await serveForTest(app);
   const send = async ({ path, body, ...sent }: Sent): Promise<string> => {
     const response = await post(url + path, body, sent);
     const { outcome = '' } = JSON.parse(response.body) as { outcome?: string };

@@ -9,7 +9,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { collectGarbage } from '../support/helpers/runtime.js';
 import { post } from '../support/helpers/post.js';
-import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { connectNodeRedis, ioredisFamily } from '../support/servers/redis-clients.js';
 import type { RedisServer } from '../support/servers/redis.js';
@@ -35,11 +35,10 @@ async function merchant(onSuccess: ReceiverOptions['onSuccess'], client = client
     onSuccess,
     onOutcome: (outcome) => outcomes.push(outcome),
   });
-  const served = await serve(transferCallbackListener({ receiver }));
-  onTestFinished(served.close);
+  const url = await serveForTest(transferCallbackListener({ receiver }));
   onTestFinished(() => receiver.close({ timeoutMs: 0 }).then(() => undefined));
   await client.ping();
-  return { url: served.url, outcomes };
+  return { url, outcomes };
 }
 
 const stop: Record<string, () => Promise<() => Promise<unknown>>> = {

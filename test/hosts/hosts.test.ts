@@ -13,7 +13,7 @@ import { root } from '../docs/pages.js';
 import { kill } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/logger.js';
-import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { token, type Reply } from './cases.js';
 import { bun, deno, hosts } from './hosts.js';
 import { hostsFolder } from './programs.js';
@@ -88,8 +88,7 @@ test("Google's framework hands a signed body over as it was signed, although it 
   const verify = hmacSignature({ header: 'x-signature', secrets: token });
   http('signed', transferCallbackListener({ ...options, verify }));
   const [listenAsGoogle] = getTestServer('signed').listeners('request') as [RequestListener];
-  const { url, close } = await serve(listenAsGoogle);
-  onTestFinished(close);
+  const url = await serveForTest(listenAsGoogle);
   const callback = transferFailed({
     provider: '+ACI-,+ACI-amount+ACI-:999999,+ACI-x+ACI-:+ACI-&data[amount]=999999&z=',
   });

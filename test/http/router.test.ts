@@ -1,5 +1,5 @@
 import type { Express, RequestHandler, Router } from 'express';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { transferToken, urlToken, type TransferCallback, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/helpers/containing.js';
@@ -7,7 +7,7 @@ import { post, type Sent } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/logger.js';
 import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
 import { expressServers, mountPath, notFoundBody } from '../support/servers/http-servers.js';
-import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { startRecording } from './support.js';
 
 /** Sends a request over a socket, because a client's URL parser would tidy the path; returns the response as text. */
@@ -87,8 +87,7 @@ describe.each(expressServers)('on $name', (server) => {
 describe.each(expressServers)('in a separate app on $name', ({ framework, router }) => {
   const secret = 'a-secret-of-the-first-tenant';
   async function serveApp(app: Express): Promise<string> {
-    const { url, close } = await serve(app);
-    onTestFinished(close);
+    const url = await serveForTest(app);
     return url;
   }
 

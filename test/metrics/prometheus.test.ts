@@ -10,7 +10,7 @@ import { later, otherService, receiverOf, storeWith } from '../core/support.js';
 import { containing } from '../support/helpers/containing.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/logger.js';
-import { serve } from '../support/servers/serve.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { deliveries, publishRun, readSeries, registerMetrics, type Series } from './support.js';
 
 const http = { source: 'http' };
@@ -170,10 +170,9 @@ describe('the age of an outcome', () => {
   test('a callback over HTTP is observed with its age since it became final, once its handler has succeeded', async () => {
     const { series } = registerMetrics();
     const onFailed = vi.fn().mockRejectedValueOnce(new Error('The database is down.'));
-    const { url, close } = await serve(
+    const url = await serveForTest(
       transferCallbackListener({ store: memoryStore(), onSuccess: () => undefined, onFailed, logger: false }),
     );
-    onTestFinished(close);
     const finalAtMs = Date.now() - 31_000;
     const timestamp = new Date(finalAtMs).toISOString();
     const succeeded = transferSucceeded({ timestamp });

@@ -9,7 +9,8 @@ import { selfSigned } from '../../../test/support/servers/certificate.js';
 import { baseUrlAt, isLoopback } from '../../src/attempt/address.js';
 import { attemptCallback, findReason, isAcknowledgement, startTogether } from '../../src/attempt/attempt.js';
 import { requireAttemptHeaders, requireHeaders, toHeaders } from '../../src/attempt/headers.js';
-import { serveHere, startMerchant } from '../service/support.js';
+import { startMerchant } from '../service/support.js';
+import { serveForTest } from '../../../test/support/servers/serve-for-test.js';
 
 const closed = expect.stringMatching(/closed|hang up/) as string;
 
@@ -64,7 +65,7 @@ test('a body is sent as a whole, or in pieces that make up the same body', async
 });
 
 test('an attempt that is sent in pieces stops when the merchant cuts the connection', async () => {
-  const url = await serveHere((request) => request.destroy());
+  const url = await serveForTest((request) => request.destroy());
   const response = await attemptCallback(url, 'x'.repeat(100_000), { pieces: true });
   expect(response).toEqual({ error: expect.stringMatching(/hang up|ECONNRESET|EPIPE/) as string });
 });

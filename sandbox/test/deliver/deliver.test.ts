@@ -13,7 +13,8 @@ import { deliver } from 'transfer-sandbox';
 import { selfSigned } from '../../../test/support/servers/certificate.js';
 import { containing } from '../../../test/support/helpers/containing.js';
 import type { DeliverOptions } from '../../src/deliver/deliver.js';
-import { serveHere, startMerchant, type MerchantOptions } from '../service/support.js';
+import { startMerchant, type MerchantOptions } from '../service/support.js';
+import { serveForTest } from '../../../test/support/servers/serve-for-test.js';
 
 /** An app that takes callbacks, and the ids that it has handled. */
 function merchant(options: MerchantOptions = {}) {
@@ -77,7 +78,7 @@ test('copies that are not concurrent are delivered one after the other', async (
 });
 
 test('a target that does not respond within `attemptTimeoutMs` is reported in `responses`, for each copy', async () => {
-  const url = await serveHere(() => undefined);
+  const url = await serveForTest(() => undefined);
   expect(await deliver(url, {}, { attemptTimeoutMs: 20, copies: 2 })).toEqual({
     acknowledged: false,
     responses: Array.from({ length: 8 }, () => 'no response within 20 ms'),
@@ -139,7 +140,7 @@ function respondSlowly(_request: IncomingMessage, response: ServerResponse): voi
 
 test('deliver reaches a listener, a URL, and a server that listens, at any address, or not yet', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
-  const url = await serveHere(respondSlowly);
+  const url = await serveForTest(respondSlowly);
   const open = [createServer(respondSlowly), createServer(respondSlowly), createHttpsServer(selfSigned, respondSlowly)];
   open[0]?.listen(join(directory, 'socket'));
   open[1]?.listen(0, 'localhost');

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http';
 import { builtinModules } from 'node:module';
 import { join, relative } from 'node:path';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import {
   compile,
   install,
@@ -16,7 +16,7 @@ import {
   type Manifest,
 } from '../../../test/package/support.js';
 import { findLinks } from '../../../test/docs/pages.js';
-import { serve } from '../../../test/support/servers/serve.js';
+import { serveForTest } from '../../../test/support/servers/serve-for-test.js';
 
 // What transfer-sandbox holds, and that it works alone, and beside transfer-callbacks.
 
@@ -138,8 +138,7 @@ interface Line {
 
 /** Runs a command of the tarball by npx in a folder of its own, against an endpoint, and returns what it prints as JSON. */
 async function npxJson(folder: string, listen: RequestListener, args: readonly string[], env = {}): Promise<Line[]> {
-  const { url, close } = await serve(listen);
-  onTestFinished(close);
+  const url = await serveForTest(listen);
   const all = ['--yes', '--offline', `file:${inject('sandboxTarball')}`, ...args, '--to', url, '--json'];
   const names = Object.entries(env).map(([name, value]) => `${name}=${String(value)}`);
   // A check ends with 1 where it finds anything.

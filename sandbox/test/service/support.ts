@@ -1,11 +1,5 @@
 import { once } from 'node:events';
-import {
-  request as httpRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type RequestListener,
-  type ServerResponse,
-} from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackListener, type ReceiverOptions, type Verifier } from 'transfer-callbacks';
 import { transferSandbox, type TransferSandbox } from 'transfer-sandbox';
@@ -13,7 +7,7 @@ import type { AttemptResponse } from '../../src/attempt/attempt.js';
 import type { ConsoleSettings } from '../../src/service/console-listener.js';
 import type { Message as StreamMessage } from '../../src/service/stream.js';
 import type { Row } from '../../src/service/view.js';
-import { serve } from '../../../test/support/servers/serve.js';
+import { serveForTest } from '../../../test/support/servers/serve-for-test.js';
 import type { TransferSandboxOptions } from '../../src/service/options.js';
 import type { TransferScenario } from '../../src/service/scenarios.js';
 
@@ -23,13 +17,6 @@ export async function startSandbox(options?: TransferSandboxOptions): Promise<Tr
   const sandbox = await transferSandbox(options);
   onTestFinished(() => sandbox.close());
   return sandbox;
-}
-
-/** Serves a listener or an Express app until the test ends. Resolves with its address. */
-export async function serveHere(listenerOrApp: RequestListener): Promise<string> {
-  const { url, close } = await serve(listenerOrApp);
-  onTestFinished(close);
-  return url;
 }
 
 export interface Received {
@@ -55,7 +42,7 @@ export async function startMerchant(responding: Responding | readonly number[] =
     if (typeof responding === 'function') await responding(one, received.length, response);
     else response.writeHead(responding[received.length - 1] ?? 200).end('noted');
   }
-  const url = await serveHere((request, response) => {
+  const url = await serveForTest((request, response) => {
     respond(request, response).catch(() => response.destroy());
   });
   return { url: `${url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
@@ -72,7 +59,7 @@ export type MerchantOptions = Partial<Pick<ReceiverOptions, 'service' | 'confirm
 export function startReceiver(options: MerchantOptions = {}): Promise<string> {
   const handle = (): void => undefined;
   const usual = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false } as const;
-  return serveHere(transferCallbackListener({ ...usual, ...options }));
+  return serveForTest(transferCallbackListener({ ...usual, ...options }));
 }
 
 interface Envelope {

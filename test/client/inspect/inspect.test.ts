@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { memoryStore, redisStore, transferCallbackListener } from 'transfer-callbacks';
 import { inspectTransfer, reconcileTransfers, transferService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
@@ -6,7 +6,7 @@ import { otherService, receiverOf } from '../../core/support.js';
 import { startSandbox } from '../../../sandbox/test/service/support.js';
 import { freePort } from '../../support/servers/port.js';
 import { connectForTest, startRedisForFile } from '../../support/servers/redis-for-file.js';
-import { serve } from '../../support/servers/serve.js';
+import { serveForTest } from '../../support/servers/serve-for-test.js';
 import { startKnowing } from '../support.js';
 
 const own = startRedisForFile();
@@ -18,8 +18,7 @@ async function startMerchant() {
   const sandbox = await startSandbox({ finalAfterMs: 0, seed: crypto.getRandomValues(new Uint32Array(1))[0] });
   const client = transferService({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
   const receiver = receiverOf({ store, service: client });
-  const { url, close } = await serve(transferCallbackListener({ receiver }));
-  onTestFinished(close);
+  const url = await serveForTest(transferCallbackListener({ receiver }));
   return {
     receiver,
     client,

@@ -16,18 +16,8 @@ import { transferService } from 'transfer-callbacks/client';
 import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { freePort } from '../../../../test/support/servers/port.js';
 import { startRedisForTest } from '../../../../test/support/servers/redis-for-file.js';
-import {
-  byHand,
-  check,
-  isWhole,
-  makeBooks,
-  only,
-  serveBodies,
-  serveHere,
-  withRouter,
-  writeFiles,
-  type Book,
-} from './support.js';
+import { byHand, check, isWhole, makeBooks, only, serveBodies, withRouter, writeFiles, type Book } from './support.js';
+import { serveForTest } from '../../../../test/support/servers/serve-for-test.js';
 
 const right = { code: 0, wrong: [], unseen: [] };
 describe('no right endpoint is called wrong:', () => {
@@ -37,7 +27,7 @@ describe('no right endpoint is called wrong:', () => {
       ...{ store: memoryStore(), verify: urlToken('the-secret-of-the-url'), logger: false },
       ...{ onSuccess: book, onFailed: book },
     });
-    const url = await serveHere(express().use('/callbacks', router));
+    const url = await serveForTest(express().use('/callbacks', router));
     const to = `${url}/callbacks/the-secret-of-the-url`;
     expect(await check(to, '--strict', '--forged', `${url}/callbacks/other`, ...commands)).toMatchObject(right);
   });

@@ -7,7 +7,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startSandboxCli as start } from '../../../../test/cli/support.js';
 import { checkPaystack, type Ways } from './by-hand.js';
 import { checkNamed, key } from './defined-support.js';
-import { checkLoudly, isWhole, makeBooks, only, readText, serveBodies, serveHere } from './support.js';
+import { checkLoudly, isWhole, makeBooks, only, readText, serveBodies } from './support.js';
+import { serveForTest } from '../../../../test/support/servers/serve-for-test.js';
 
 const signed = { CALLBACK_SECRET: key };
 const fast = ['--settle', '2'];
@@ -129,7 +130,7 @@ const cutShort = 'Two requests in a row got no response within 3 s. The rest of 
 
 test('an endpoint that never responds is judged after two attempts, within two minutes', async () => {
   let requests = 0;
-  const url = await serveHere(() => (requests += 1));
+  const url = await serveForTest(() => (requests += 1));
   const startedAt = performance.now();
   const { code, err, result } = await checkLoudly(url);
   expect([code, requests]).toEqual([2, 2]);
@@ -161,7 +162,7 @@ test('what gets no response is said immediately, and the rest of its row is skip
 });
 
 test('a response that begins in time and does not end is no silence', async () => {
-  const url = await serveHere((request, response) => {
+  const url = await serveForTest((request, response) => {
     request.resume();
     response.writeHead(200, { 'Content-Length': 5 }).write('o');
   });

@@ -8,7 +8,8 @@ import type { ServiceEvent } from 'transfer-callbacks/client';
 import ts from 'typescript';
 import { root } from '../../../../test/cli/support.js';
 import { keyPairs, toPem, toPrivatePem } from '../../../../test/http/verifiers/keys.js';
-import { checkIn, makeBooks, serveHere, type Book } from './support.js';
+import { checkIn, makeBooks, type Book } from './support.js';
+import { serveForTest } from '../../../../test/support/servers/serve-for-test.js';
 
 export const key = 'the-secret-of-the-service-0123456789';
 
@@ -66,7 +67,7 @@ export async function withService(name: string, book: Book): Promise<string> {
     ...{ service, store: memoryStore(), logger: false, onSuccess: book, onFailed: book },
     ...(isReversible && { onReversed: book, retentionMs: 60 * 86_400_000 }),
   } as ReceiverOptions<Callback, unknown>);
-  const url = await serveHere(
+  const url = await serveForTest(
     express().post(
       ['/callbacks', '/callbacks/:token'],
       ...(name === 'cinetpay' ? [urlencoded({ extended: false })] : []),

@@ -4,13 +4,14 @@ import { parseJson } from '../../../../src/lib/text.js';
 import { startSandboxCli as start } from '../../../../test/cli/support.js';
 import { checkPaystack, hmac, type Ways } from './by-hand.js';
 import { checkNamed, key, privateKeys } from './defined-support.js';
-import { checkIn, makeBooks, only, serveAny, serveHere, writeFiles } from './support.js';
+import { checkIn, makeBooks, only, serveAny, writeFiles } from './support.js';
+import { serveForTest } from '../../../../test/support/servers/serve-for-test.js';
 
 const fast = ['--settle', '2'];
 const signed = { CALLBACK_SECRET: key };
 
 test('an endpoint that reads the first piece of a body loses a slow sender, at each attempt', async () => {
-  const url = await serveHere((request, response) => {
+  const url = await serveForTest((request, response) => {
     request.once('data', (piece: Buffer) => {
       response.writeHead(parseJson(piece.toString()) === undefined ? 400 : 200).end();
     });

@@ -7,9 +7,7 @@ import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
 import { objects, startSandboxCli as start, type Surroundings } from '../../../../test/cli/support.js';
 import { rows } from '../../../src/cli/check/rows.js';
-import { serveHere } from '../../service/support.js';
-
-export { serveHere };
+import { serveForTest } from '../../../../test/support/servers/serve-for-test.js';
 
 interface Booked {
   readonly externalId: string;
@@ -35,7 +33,7 @@ export async function makeBooks() {
 }
 
 export const withRouter = (options: object): Promise<string> =>
-  serveHere(
+  serveForTest(
     express().use(
       transferCallbackRouter({ store: memoryStore(), logger: false, ...options } as Parameters<
         typeof transferCallbackRouter
@@ -60,7 +58,7 @@ export const serveBodies = (
     response: ServerResponse,
   ) => Promise<number | undefined> | number | undefined,
 ): Promise<string> =>
-  serveHere((request, response) => {
+  serveForTest((request, response) => {
     readText(request)
       .then((body) => handle(body, request, response))
       .then(
