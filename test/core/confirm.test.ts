@@ -31,6 +31,11 @@ test.each<[string, (callback: TransferCallback) => unknown, object?]>([
   ['nothing', () => undefined],
   ['null', () => null, { message: containing('got null') }],
   ['no data', () => ({ event: 'transfer.success' })],
+  [
+    'what is not as documented',
+    ({ event, data }) => ({ event, data: { ...data, provider: undefined, walletNumber: 5 } }),
+    { message: expect.stringMatching(/read is no callback: data\.provider: .*; data\.walletNumber: /) as string },
+  ],
   ['a rejection', () => Promise.reject(down), down],
 ])(
   'a confirm that ends with %s leaves the callback unconfirmed, unhandled and free',

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { z } from 'zod/v4';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferService } from 'transfer-callbacks/client';
-import { deleteProtoKeys } from '../../src/core/validate.js';
+import { Unreadable, deleteProtoKeys } from '../../src/core/validate.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
@@ -99,7 +99,14 @@ test('an issue inside a list has the number of its entry', async () => {
   expect(outcome).toMatchObject({ issues: [{ path: ['data', 'fees', 1] }] });
 });
 
-test('JSON is neither, whatever its keys are', async () => {
+test('what the host could not read is invalid, and its error is the fault of the app', async () => {
+  const error = new Error('A middleware has consumed the body.');
+  const issues = [{ path: [], message: 'The body cannot be read.' }];
+  const unread = await receiverOf().receive(new Unreadable('The body cannot be read.', error));
+  expect(unread).toMatchObject({ outcome: 'invalid', issues, error });
+});
+
+test('JSON is neither refused nor unreadable, whatever its keys are', async () => {
   const text = JSON.stringify(transferSucceeded());
   const keys = '"transfer-callbacks.input":"refused","Symbol(transfer-callbacks.input)":"unreadable"';
   expect(await receiverOf().receive(JSON.parse(`{${keys},${text.slice(1)}`))).toMatchObject({ outcome: 'processed' });
