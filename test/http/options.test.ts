@@ -84,6 +84,11 @@ test.each(wrong)('the option error for %s names what was expected and what was g
   }
 });
 
+test('a `verify` beside the options is refused, because it would be ignored', () => {
+  const mount = transferCallbackRouter as (...given: readonly unknown[]) => unknown;
+  expect(() => mount({ receiver }, () => false)).toThrow('Expected `options` to be left out, got a function.');
+});
+
 test.each([
   ['no server', () => closeOnSignal({} as never, receiver), '`server`', 'closeOnSignal(app.listen(3000), receiver)'],
   [

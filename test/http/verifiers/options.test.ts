@@ -76,6 +76,7 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
   ['transferToken of two missing', () => transferToken([undefined, undefined]), 'secret', long, 'undefined'],
   ['transferToken whose older one is empty', () => transferToken([secret, '']), 'secret', long, 'an empty string'],
   ['headerToken too short', () => headerToken('X-Token', short), 'secret', long, text(15)],
+  ['headerToken that begins without ASCII', () => headerToken('X-Token', `é${secret}`), 'secret', inHeaders, text(24)],
   ['headerToken without ASCII', () => headerToken('X-Token', [older, `${secret}é`]), 'secret', inHeaders, text(24)],
   ['headerToken with DEL', () => headerToken('X-Token', `${secret}\u007f`), 'secret', inHeaders, text(24)],
   ['headerToken with a space first', () => headerToken('X-Token', ` ${secret}`), 'secret', long, text(24)],

@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest';
-import { hmacSignature, messageSignature, publicKeySignature, type Verifier } from 'transfer-callbacks';
+import {
+  basicAuth,
+  headerToken,
+  hmacSignature,
+  ipAllowList,
+  messageSignature,
+  publicKeySignature,
+  transferToken,
+  urlToken,
+  type Verifier,
+} from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { plainServer } from '../../support/servers/http-servers.js';
 import { startGuarded } from '../support.js';
@@ -72,4 +82,20 @@ test.each<[string, Verifier<unknown>, Record<string, string>, RegExp]>([
   expect(logged).toMatchObject([{ details: { refusedBy: expect.stringMatching(reason) as string } }]);
   const text = JSON.stringify(logged);
   for (const value of [secret, headers['x-sig'], headers.signature]) if (value) expect(text).not.toContain(value);
+});
+
+test.each<[refusedBy: string, make: () => unknown]>([
+  ['headerToken', () => headerToken('x-token', secret)],
+  ['basicAuth', () => basicAuth({ username: 'service', password: secret })],
+  ['urlToken', () => urlToken(secret)],
+  ['transferToken', () => transferToken(secret)],
+  ['ipAllowList', () => ipAllowList(['10.0.0.0/8'])],
+  ['hmacSignature: no header x-sig', () => hmacSignature({ header: 'x-sig', secrets: secret })],
+  ['hmacSignature: no header x-sig', () => hmacSignature({ header: 'x-sig', secrets: () => secret })],
+  ['publicKeySignature: no header x-sig', () => publicKeySignature({ header: 'x-sig', publicKeys: toPem(own) })],
+  ['messageSignature: no header signature-input', () => messageSignature({ url, publicKeys: toPem(own) })],
+])('the log names the verifier that has refused, and what the header of a signature lacks: %s', async (name, make) => {
+  const { url: address, refuses, logged } = await startGuarded(plainServer, make());
+  await refuses(address);
+  expect(logged).toMatchObject([{ details: { refusedBy: `verifier 1 of 1, ${name}` } }]);
 });
