@@ -81,8 +81,8 @@ test('the oldest callback of a full memory store is the one that was handled fir
   expect(states).toEqual([true, false, false, true, true]);
 });
 
-test('tells the receiver that its claims are in this process only', () => {
-  expect(memoryStore().processLocal).toBe(true);
+test('the memory store tells the receiver that its claims are local, of one record, and undo no writes', () => {
+  expect(memoryStore()).toMatchObject({ transactional: false, claimsBoth: false, processLocal: true });
 });
 
 test('a lease and a record end in the millisecond that is their last', async () => {

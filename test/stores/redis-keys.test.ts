@@ -37,6 +37,10 @@ test('an overlap is reported again when the settling is repeated after a late re
   expect(await late.settle()).toEqual({ overlapped: true });
 });
 
+test('the Redis store tells the receiver that its claims are shared, of one record, and undo no writes', () => {
+  expect(redisStore(own.redis)).toMatchObject({ transactional: false, claimsBoth: false, processLocal: false });
+});
+
 test('the Redis store takes another prefix', async () => {
   const id = crypto.randomUUID();
   await claimFree(redisStore(own.redis, { prefix: 'paid/' }), {}, id);
