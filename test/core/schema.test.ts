@@ -42,6 +42,12 @@ test.each([
   expect(handler).not.toHaveBeenCalled();
 });
 
+test('a custom schema without rules does not let an event through that is not final', async () => {
+  const issues = [{ path: ['event'], message: 'Expected transfer.success or transfer.failed' }];
+  const callback = { ...transferSucceeded(), event: 'transfer.pending' };
+  expect(await receiverFor(z.unknown()).receive(callback)).toMatchObject({ outcome: 'invalid', issues });
+});
+
 test('a schema of zod/mini works, and may make the amount a string', async () => {
   const onSuccess = vi.fn();
   const data = { id: mini.string(), externalId: mini.string(), status: mini.literal('SUCCESS') };
