@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { CallbackStore, transferCallbackSchema } from 'transfer-callbacks';
 import { inspectTransfer, transferService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { documentedService } from '../../../src/core/documented.js';
 import { fakeClock, receiverOf } from '../../core/support.js';
 import { freePort } from '../../support/servers/port.js';
-import { serve } from '../../support/servers/serve.js';
+import { serveForTest } from '../../support/servers/serve-for-test.js';
 import { containing } from '../../support/helpers/containing.js';
 import { serviceOf, startService } from '../support.js';
 
@@ -138,17 +138,14 @@ describe('what is read', () => {
   });
 
   test('a service that cannot be read is named with its address and the reason, and with what to check', async () => {
-    const [closed, silent] = [await freePort(), await serve(() => undefined)];
-    const refusing = await serve((_request, response) => response.writeHead(400).end());
-    onTestFinished(async () => {
-      await Promise.all([silent.close(), refusing.close()]);
-    });
+    const [closed, silent] = [await freePort(), await serveForTest(() => undefined)];
+    const refusing = await serveForTest((_request, response) => response.writeHead(400).end());
     const cases: [baseUrl: string, why: string | RegExp, check: string][] = [
       ['http://no.such.invalid/api', /: getaddrinfo (?:ENOTFOUND|EAI_AGAIN) no\.such\.invalid\. /, 'and DNS.'],
       [`http://127.0.0.1:${closed}`, `: connect ECONNREFUSED 127.0.0.1:${closed}. `, 'may connect to it.'],
-      [refusing.url.replace('http', 'https'), /: .*SSL.*\. /, 'begins with http or https'],
-      [silent.url, ' within 500 ms. ', 'may connect to it.'],
-      [refusing.url, ' refused: 400.', 'Check the API key and its secret: 400 can mean api key invalid, api secret'],
+      [refusing.replace('http', 'https'), /: .*SSL.*\. /, 'begins with http or https'],
+      [silent, ' within 500 ms. ', 'may connect to it.'],
+      [refusing, ' refused: 400.', 'Check the API key and its secret: 400 can mean api key invalid, api secret'],
     ];
     await Promise.all(
       cases.map(async ([baseUrl, why, check]) => {

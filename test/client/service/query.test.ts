@@ -13,7 +13,7 @@ import {
 import { later } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { announced, read, reversingReceiver, reversingService, states } from '../../support/helpers/reversing.js';
-import { serve } from '../../support/servers/serve.js';
+import { serveForTest } from '../../support/servers/serve-for-test.js';
 import { startService, type Reply } from '../support.js';
 import { apiKey, listOf } from './support.js';
 
@@ -103,9 +103,11 @@ describe('`get`', () => {
   test('shows no secret of the headers, wherever it comes back', async () => {
     const body = { error: true, statusCode: 400, message: `Unknown key ${apiKey}`, data: null };
     const repeating = await startAsking([[400, body]]);
-    const raw = await serve((request, response) => response.socket?.end(`nonsense ${request.headers.authorization}`));
-    const nonsense = asking((_id, get) => get(raw.url, { authorization: `Bearer ${apiKey}` }));
-    const broken = asking((_id, get) => get(raw.url, { authorization: `Bearer ${apiKey}\n x` }));
+    const raw = await serveForTest((request, response) =>
+      response.socket?.end(`nonsense ${request.headers.authorization}`),
+    );
+    const nonsense = asking((_id, get) => get(raw, { authorization: `Bearer ${apiKey}` }));
+    const broken = asking((_id, get) => get(raw, { authorization: `Bearer ${apiKey}\n x` }));
     for (const { ask } of [repeating, nonsense, broken]) {
       const ended = await ask();
       expect(ended).toMatchObject({
@@ -114,7 +116,6 @@ describe('`get`', () => {
       });
       expect(show(ended, { depth: null, showHidden: true })).not.toContain(apiKey);
     }
-    await raw.close();
   });
 
   test('redacts words of the headers and values of the URL from 8 characters on, and shows the id', async () => {
