@@ -8,7 +8,7 @@ export const parts = {
     least: 96,
     mutate: ['src/{core,lib}/**/*.ts', '!src/lib/slots.ts'],
     tests: ['test/{core,lib}/**/*.test.ts', 'test/stores/memory.test.ts'],
-    // It loads modules again, while no mutant is active: their constants would count as tested by it.
+    // It loads modules again. Their constants would count as tested by it, although no mutant is active then.
     without: ['test/core/second-copy.test.ts'],
   },
   http: {

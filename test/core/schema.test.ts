@@ -42,7 +42,7 @@ test.each([
   expect(handler).not.toHaveBeenCalled();
 });
 
-test('a custom schema without rules does not let an event through that is not final', async () => {
+test('an event that is not final is refused, even if a custom schema has no rules', async () => {
   const issues = [{ path: ['event'], message: 'Expected transfer.success or transfer.failed' }];
   const callback = { ...transferSucceeded(), event: 'transfer.pending' };
   expect(await receiverFor(z.unknown()).receive(callback)).toMatchObject({ outcome: 'invalid', issues });

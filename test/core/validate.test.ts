@@ -99,7 +99,7 @@ test('an issue inside a list has the number of its entry', async () => {
   expect(outcome).toMatchObject({ issues: [{ path: ['data', 'fees', 1] }] });
 });
 
-test('what the host could not read is invalid, and its error is the fault of the app', async () => {
+test('a body that the host could not read is invalid, and the outcome has the error of the app', async () => {
   const error = new Error('A middleware has consumed the body.');
   const issues = [{ path: [], message: 'The body cannot be read.' }];
   const unread = await receiverOf().receive(new Unreadable('The body cannot be read.', error));

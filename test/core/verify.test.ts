@@ -43,7 +43,7 @@ test('the outcome names the verifier that has refused, before the body is read o
   expect(await receiverOf().receive(transferSucceeded(), { verify })).toMatchObject(unauthorized);
 });
 
-test('the verifiers of a service are functions, and at least one', () => {
+test('a service that has `verify` has at least one verifier, and each is a function', () => {
   const service = defineService({ read: () => ({ ignored: 'none' }), states: { paid: 'SUCCESS', failed: 'FAILED' } });
   const make = (verify: unknown) => receiverOf({ service: { ...service, verify } });
   for (const verify of [isTrusted, [isTrusted], [isTrusted, isTrusted]]) expect(() => make(verify)).not.toThrow();

@@ -73,7 +73,7 @@ test('a task has a signal until its time is up or the outer signal aborts, and l
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-test('sockets have two turns to end', async () => {
+test('a socket that has failed has two turns of the event loop to end', async () => {
   const turns: string[] = [];
   setImmediate(() => {
     turns.push('first');

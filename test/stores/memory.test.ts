@@ -81,7 +81,7 @@ test('the oldest callback of a full memory store is the one that was handled fir
   expect(states).toEqual([true, false, false, true, true]);
 });
 
-test('the memory store tells the receiver that its claims are local, of one record, and undo no writes', () => {
+test('the memory store is local to its process, claims one record at a time and undoes no writes', () => {
   expect(memoryStore()).toMatchObject({ transactional: false, claimsBoth: false, processLocal: true });
 });
 

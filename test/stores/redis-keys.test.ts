@@ -37,7 +37,7 @@ test('an overlap is reported again when the settling is repeated after a late re
   expect(await late.settle()).toEqual({ overlapped: true });
 });
 
-test('the Redis store tells the receiver that its claims are shared, of one record, and undo no writes', () => {
+test('the Redis store is shared by processes, claims one record at a time and undoes no writes', () => {
   expect(redisStore(own.redis)).toMatchObject({ transactional: false, claimsBoth: false, processLocal: false });
 });
 

@@ -94,7 +94,7 @@ test.each<[refusedBy: string, make: () => unknown]>([
   ['hmacSignature: no header x-sig', () => hmacSignature({ header: 'x-sig', secrets: () => secret })],
   ['publicKeySignature: no header x-sig', () => publicKeySignature({ header: 'x-sig', publicKeys: toPem(own) })],
   ['messageSignature: no header signature-input', () => messageSignature({ url, publicKeys: toPem(own) })],
-])('the log names the verifier that has refused, and what the header of a signature lacks: %s', async (name, make) => {
+])('the log names the verifier that has refused, and the header that is missing: %s', async (name, make) => {
   const { url: address, refuses, logged } = await startGuarded(plainServer, make());
   await refuses(address);
   expect(logged).toMatchObject([{ details: { refusedBy: `verifier 1 of 1, ${name}` } }]);
