@@ -66,7 +66,7 @@ function toTransaction(
   { id, externalId = '', amount, currency, timestamp }: CallbackFields,
   status: string,
 ): Transaction {
-  return { id, externalId, status, amount, currency, ...(timestamp !== undefined && { timestamp }) };
+  return { id, externalId, status, amount, currency, timestamp };
 }
 
 /** What the service responds for one transfer. */

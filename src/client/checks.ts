@@ -30,19 +30,18 @@ export function requireIterable(option: string, value: unknown): void {
   throw invalidArgument(option, 'an iterable or an async iterable', value, example);
 }
 
+/** Returns the URL if it is http or https, and without credentials. */
+export function parseHttpUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password === '';
+  return isPlain ? url : undefined;
+}
+
 /** Returns the URL without a slash at its end. Throws INVALID_ARGUMENT. */
 export function requireBaseUrl(given: unknown): string {
-  const text = String(given);
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (
-    url === undefined ||
-    !['http:', 'https:'].includes(url.protocol) ||
-    url.username + url.password !== '' ||
-    /[?#]/.test(url.href)
-  ) {
-    // Not shown, because it may hold a password.
-    const expected = 'an http or https URL without credentials, query or fragment';
-    throw invalidSecret('baseUrl', expected, given, "baseUrl: 'https://service.example/api'");
-  }
-  return url.href.replace(/\/+$/, '');
+  const url = parseHttpUrl(String(given));
+  if (url !== undefined && !/[?#]/.test(url.href)) return url.href.replace(/\/+$/, '');
+  // Not shown, because it may hold a password.
+  const expected = 'an http or https URL without credentials, query or fragment';
+  throw invalidSecret('baseUrl', expected, given, "baseUrl: 'https://service.example/api'");
 }

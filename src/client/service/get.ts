@@ -1,4 +1,5 @@
 import { parseJson } from '../../lib/text.js';
+import { parseHttpUrl } from '../checks.js';
 import { TransferClientError } from '../errors.js';
 import { requireSuccess, sendWithRetries, type ServiceAccess } from '../request.js';
 
@@ -53,13 +54,10 @@ export function makeRequests(
   return requests;
 }
 
-const isWhole = (url: string): boolean => /^https?:\/\//i.test(url);
-
 function toUrl(path: string, baseUrl: string): string {
-  const url = isWhole(path) ? path : baseUrl + path;
-  const { username, password } = URL.canParse(url) ? new URL(url) : { username: 'none', password: '' };
+  const url = /^https?:\/\//i.test(path) ? path : baseUrl + path;
   // The error of fetch would show the credentials.
-  if (isWhole(url) && username + password === '') return url;
+  if (parseHttpUrl(url) !== undefined) return url;
   const message =
     'Expected `query` to give `get` an http or https URL without credentials, or a path beside `baseUrl`. Nothing was sent.';
   throw new TransferClientError('INVALID_ARGUMENT', message);
@@ -84,7 +82,7 @@ function findSecrets(url: string, headers: Headers, id: string): readonly string
     .slice(1)
     .split('&')
     .map((pair) => pair.slice(pair.indexOf('=') + 1));
-  const words = Object.values(headers).flatMap((value) => value.split(/\s+/));
+  const words = Object.values(headers).flatMap((value) => value.split(/\s/));
   return [...words, ...searchParams.values(), ...written]
     .filter((word) => word.length >= 8 && word !== id && word !== encodeURIComponent(id))
     .sort((one, other) => other.length - one.length);
