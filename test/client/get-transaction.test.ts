@@ -42,7 +42,17 @@ describe('getTransaction', () => {
     for (const id of ['', '../admin', '%2e%2e', 'a\nb', 'a\u202Eb', '\uD800', 5, ['tr-1'], null]) {
       expect(await catchError(client.getTransaction(id as never)), String(id)).toMatchObject({ code: 'INVALID_ID' });
     }
+    const error = await catchError(client.getTransaction(5n as never));
+    expect(error.message).toContain('It is a string, not 5: write `String(id)`.');
     expect(received).toEqual([]);
+  });
+
+  test('a signal in place of the options is told how to be given', async () => {
+    const { client } = await startService([[200, transaction]]);
+    await expect(client.getTransaction('tr-1', AbortSignal.abort() as never)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: containing('Write `getTransaction(id, { signal })`.'),
+    });
   });
 
   test('an id may have 255 characters, and any dots beside others', async () => {

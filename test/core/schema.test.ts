@@ -67,6 +67,21 @@ test('a schema of zod/mini works, and may make the amount a string', async () =>
   expect(onSuccess.mock.calls).toMatchObject([[{ data: { id: 'tr-1', amount: '5' } }, {}]]);
 });
 
+test('the time of a callback is what the schema makes of it, if that is text', async () => {
+  const timestamp = '2026-01-15T10:30:00Z';
+  for (const [made, shown] of [
+    ['today', 'today'],
+    [new Date(timestamp), undefined],
+  ]) {
+    const payload = z.any().transform(({ event, data }: TransferCallback) => ({
+      event,
+      data: { ...data, timestamp: made },
+    }));
+    const outcome = await receiverFor(payload).receive(transferSucceeded({ timestamp }));
+    expect(outcome).toMatchObject({ outcome: 'processed', timestamp: shown });
+  }
+});
+
 test('a copy whose amount is written in another way is a duplicate, and confirm may read it so', async () => {
   const onSuccess = vi.fn();
   const handlers = { store: memoryStore(), service: transferService({ payload: schema }), onSuccess } as const;

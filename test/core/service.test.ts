@@ -83,19 +83,25 @@ function expectNever(thrown: unknown): never {
   throw thrown;
 }
 
-test.each(['payout.lost', 'PAYOUT.PAID', 'payout.paid ', '', 'constructor', '__proto__', 'toString', undefined, null])(
-  'a callback of the state %j, which the definition does not name, is invalid with the ids that were found',
-  async (state) => {
+const longest = 'x'.repeat(60);
+
+test.each<[unknown, shown: string]>([
+  ...['payout.lost', 'PAYOUT.PAID', 'payout.paid ', 'constructor', '__proto__', 'toString', longest].map(
+    (state): [string, string] => [state, state],
+  ),
+  ['', '""'],
+  [`${longest}x`, 'a string of 61 characters'],
+  ['\npaid', 'a string of 5 characters'],
+  ['paid\u202e', 'a string of 5 characters'],
+  [undefined, 'undefined'],
+  [null, 'null'],
+])(
+  'a callback of the state %j, which the definition does not name, is invalid and has its ids',
+  async (state, shown) => {
     const { receive, handled } = serve({ read: (payload: typeof paid) => ({ ...read(payload), state }) });
     const outcome = await receive(paid);
-    expect(outcome).toMatchObject({
-      outcome: 'invalid',
-      id: '7',
-      externalId: 'payout-1',
-      issues: [{ path: ['state'] }],
-    });
-    const [issue] = outcome.outcome === 'invalid' ? outcome.issues : [];
-    expect(issue?.message).toMatch(/^Expected a key of `states`, got /);
+    const issues = [{ path: ['state'], message: `Expected a key of \`states\`, got ${shown}` }];
+    expect(outcome).toMatchObject({ outcome: 'invalid', id: '7', externalId: 'payout-1', issues });
     expect(toResponse(outcome)).toMatchObject({ status: 400, body: expect.stringContaining('See state.') as string });
     expect(handled).toEqual([]);
   },

@@ -63,6 +63,7 @@ describe('what is compared', () => {
       ['facts that the service leaves out', { amount: undefined, currency: undefined }, record, 'handled'],
       ['facts that the callback of another service left out', {}, '["SUCCESS",null,null,"payout-1"]', 'handled'],
       ['a list without facts', {}, '[]', 'conflict'],
+      ['a record without externalId', {}, '["SUCCESS",5,"XAF",null]', 'conflict'],
       ['long text', { externalId: long }, JSON.stringify(['SUCCESS', 5, 'XAF', long]), 'handled'],
       ['text that turns the line', { currency: '\u202e' }, '["SUCCESS",5,"\u202e","payout-1"]', 'handled'],
       ['a record that cannot be read as facts', {}, 'facts of a store of your own', 'undecided'],

@@ -1,7 +1,7 @@
 // What `query` resolves with is read as a callback is, although it is read several times.
 import { expect, test } from 'vitest';
 import { inspectTransfer, reconcileTransfers } from 'transfer-callbacks/client';
-import { announced, serve, states } from '../../core/service-support.js';
+import { announced, read, serve, states } from '../../core/service-support.js';
 import { listOf } from './support.js';
 
 type Sent = ReturnType<typeof announced>;
@@ -27,6 +27,13 @@ test('a read that changes what it reads gives the same amount to every handler, 
       service: { callback: announced('payout.paid') },
     });
   }
+});
+
+test('a transfer became final at the time that read returns', async () => {
+  const timestamp = '2026-01-15T10:30:00.000Z';
+  const withTime = (payload: Sent): object => ({ ...read(payload), timestamp });
+  const { receiver } = serve({ read: withTime, query: (): Sent => announced('payout.paid') });
+  expect(await inspectTransfer({ receiver, id: '7' })).toMatchObject({ service: { finalAt: new Date(timestamp) } });
 });
 
 test('what cannot be copied is read, too', async () => {
