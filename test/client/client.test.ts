@@ -157,6 +157,13 @@ describe('a request that fetch rejects', () => {
     expect(String(error.cause)).toContain('407');
   });
 
+  test('has the reason of the cause in its message', async () => {
+    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('No proxy today.') }));
+    const client = transferService({ ...credentials, baseUrl: 'https://service.example', fetch });
+    const { message } = await catchError(client.createTransfer(request));
+    expect(message).toContain('No response came from https://service.example: No proxy today. The transfer may');
+  });
+
   test('is not repeated for a port that fetch blocks, and nothing was sent', async () => {
     const fetch = vi.fn(globalThis.fetch);
     const client = transferService({ ...credentials, baseUrl: 'http://127.0.0.1:6000', fetch });

@@ -128,6 +128,13 @@ test('the object of a form, and one of another realm, may be ignored', async () 
   }
 });
 
+test('a transfer may come in a list, which is not ignored', async () => {
+  const { receive, handled } = setUp({ read: ([event]: [ReturnType<typeof announced>]) => ignoreOthers(event) });
+  expect(await receive([announced('payout.paid')])).toMatchObject({ outcome: 'processed' });
+  expect(await receive([announced('customer.created')])).toMatchObject({ outcome: 'invalid' });
+  expect(handled).toHaveLength(1);
+});
+
 test('what has both a state and an ignored name is refused', async () => {
   const both = (payload: ReturnType<typeof announced>) => ({ ...read(payload), ignored: 'not a payout' });
   const { receive, handled } = setUp({ read: both });

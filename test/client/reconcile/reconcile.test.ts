@@ -83,6 +83,7 @@ describe('reconcileTransfers', () => {
       [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
       [{ pending: undefined }, 'Expected `pending` to be an iterable or an async iterable, got undefined.'],
       [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
+      [{ pending: 5, paid: [] }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
       [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
       [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
       [{ pending: () => [] }, 'got a function. Write `pending: openPayouts()`.'],
