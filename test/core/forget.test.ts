@@ -6,7 +6,7 @@ import { recordingLogger } from '../support/helpers/logger.js';
 import { containing } from '../support/helpers/containing.js';
 import { later, receiverOf } from './support.js';
 import { listen } from '../support/helpers/listen.js';
-import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
+import { announced, factsOf, reversingReceiver, type Status } from '../support/helpers/reversing.js';
 
 const id = 'payout';
 const success = transferSucceeded({ id, externalId: 'mine' });
@@ -75,8 +75,7 @@ test('forget takes both records of a failure, and one of a reversed success, and
   const { receiver } = reversingReceiver(memoryStore(), { logger });
   const receive = async (status: Status) => (await receiver.receive(announced(status, id))).outcome;
   const forget = async (status: Status) => {
-    const fingerprint = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
-    expect(await receiver.forget(id, { fingerprint, ...why })).toBe(true);
+    expect(await receiver.forget(id, { fingerprint: factsOf(status, id), ...why })).toBe(true);
     const { recorded, records, stays } = logger.lines.at(-1)?.details as Partial<ForgottenCallback>;
     return [recorded?.status, records, stays?.status];
   };

@@ -4,11 +4,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
 import { toRecordKey } from '../../src/core/callback.js';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { announced, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
+import { announced, factsOf, reversingReceiver, storeOfBoth } from '../support/helpers/reversing.js';
 import { storeWith } from './support.js';
 
 const id = 'payout';
-const factsOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
 const down = new Error('down');
 const fail = (): Promise<never> => Promise.reject(down);
 
@@ -45,7 +44,7 @@ describe.each([
         outcome,
       ]);
       expect(ran).toEqual([first, ...(outcome === 'processed' ? [second] : [])].map((status) => `${status} ${id}`));
-      expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(first) });
+      expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(first, id) });
       expect(await store.read(id, 'reversal')).toMatchObject({ state: refund });
     }
   });
@@ -91,7 +90,7 @@ describe.each([
     const store = makeStore();
     const { receiver, ran } = reversingReceiver(store);
     for (const status of ['SUCCESS', 'REVERSED'] as const) await receiver.receive(announced(status, id));
-    await store.forget(id, factsOf('SUCCESS'));
+    await store.forget(id, factsOf('SUCCESS', id));
     expect(await receiver.inspect(id)).toEqual({
       state: 'free',
       reversal: expect.objectContaining({ state: 'handled' }) as object,

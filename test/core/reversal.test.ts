@@ -3,11 +3,10 @@ import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { claimCallback, rulesOf } from '../../src/core/claim/call-store.js';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { announced, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
+import { announced, factsOf, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
 import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
 
 const id = 'payout';
-const factsOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
 
 test('the documented service asks the store for one key only, and never reads it', async () => {
   const store = memoryStore();
@@ -100,7 +99,7 @@ test.each<[Status]>([['FAILED'], ['REVERSED']])(
     const { receiver } = reversingReceiver(store, { confirm, onFailed: take, onReversed: take });
     expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'processed', status });
     expect(amounts).toEqual([100]);
-    expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(status) });
+    expect(await store.read(id)).toMatchObject({ state: 'handled', fingerprint: factsOf(status, id) });
     expect(await receiver.receive(announced(status, id, bare))).toMatchObject({ outcome: 'duplicate' });
     expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'duplicate' });
   },

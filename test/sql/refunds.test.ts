@@ -3,11 +3,11 @@ import { Pool } from 'pg';
 import { createConnection } from 'mysql2/promise';
 import { expect, onTestFinished, test, beforeAll } from 'vitest';
 import { pgStore } from 'transfer-callbacks';
-import { raceInProcess, successOf, transfersOr, race } from '../support/helpers/reversal-race.js';
+import { raceInProcess, transfersOr, race } from '../support/helpers/reversal-race.js';
 import { databases } from './databases.js';
 import { describeDatabases, librariesOn, findLibrary } from './libraries.js';
 import { post } from '../support/helpers/post.js';
-import { announced } from '../support/helpers/reversing.js';
+import { announced, factsOf } from '../support/helpers/reversing.js';
 import { forkApp } from '../support/programs/child.js';
 import { startTwoApps } from '../support/programs/two-apps.js';
 import type { AppOptions } from './app.js';
@@ -47,7 +47,7 @@ describeDatabases(tried, ({ name, dialect }, server) => {
           title: `${library} on ${name}, ${isolation}`,
           count,
           async disturb(id) {
-            await store.forget(id, successOf(id)).catch(() => false);
+            await store.forget(id, factsOf('SUCCESS', id)).catch(() => false);
             if (Math.random() < 0.1) await store.prune({ olderThanMs: 90_001 }).catch(() => 0);
           },
           mayPayAgain: true,
@@ -90,7 +90,7 @@ test.each(raced.flatMap((each) => [[...each, 'go on'] as const, [...each, 'end']
         const response = await post(urls[to], announced(status, id)).catch(() => undefined);
         return response?.status === 200 || response?.status === 422;
       },
-      disturb: what === 'end' ? (id) => store.forget(id, successOf(id)).catch(() => false) : undefined,
+      disturb: what === 'end' ? (id) => store.forget(id, factsOf('SUCCESS', id)).catch(() => false) : undefined,
       countBookings: (status, id) => transaction.count(`${status} ${id}`),
       mayPayAgain: what === 'end',
     });

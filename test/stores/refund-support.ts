@@ -1,9 +1,8 @@
 // Stores, and a receiver of a service that reverses successes, for the tests of one transfer on several stores.
-import type { Pool } from 'pg';
 import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
-import { beforeAll, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
-import { startPostgres } from '../support/servers/postgres.js';
+import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
 import { startRedisForFile } from '../support/servers/redis-for-file.js';
 
 export type Store = CallbackStore<unknown> & Required<Pick<CallbackStore<unknown>, 'read' | 'forget'>>;
@@ -11,13 +10,7 @@ export type Store = CallbackStore<unknown> & Required<Pick<CallbackStore<unknown
 /** Starts servers for a file. Returns a store of a process, one with leases and one with transactions, and its pool. */
 export function startStoresForFile() {
   const redis = startRedisForFile();
-  const own = {} as { pool: Pool };
-  beforeAll(async () => {
-    const server = await startPostgres();
-    own.pool = server.pool({ max: 10 });
-    await pgStore(own.pool).migrate();
-    return () => server.stop();
-  });
+  const own = startLedgerForFile({ max: 10 });
   const stores: [name: string, make: () => Store][] = [
     ['memoryStore', memoryStore],
     ['redisStore', () => redisStore(redis.redis)],
@@ -27,14 +20,11 @@ export function startStoresForFile() {
 }
 
 /**
- * Makes a receiver that closes with its test. `receive` sends it the callback of one transfer, and resolves with the
- * outcome and, for a duplicate of another status, with that status.
+ * Makes a transfer, and a receiver that closes with its test. `receive` sends it a callback of the transfer, and resolves
+ * with the outcome and, for a duplicate of another status, with that status.
  */
-export function receivingAs<Tx>(
-  id: string,
-  store: CallbackStore<Tx>,
-  options: Parameters<typeof reversingReceiver<Tx>>[1] = {},
-) {
+export function makeTransfer(store: Store, options: Parameters<typeof reversingReceiver<unknown>>[1] = {}) {
+  const id = crypto.randomUUID();
   const { receiver, ran } = reversingReceiver(store, options);
   onTestFinished(async () => {
     await receiver.close({ timeoutMs: 0 });
@@ -45,5 +35,5 @@ export function receivingAs<Tx>(
       ended.outcome === 'duplicate' && ended.recorded !== undefined ? ` of ${ended.recorded.status}` : '';
     return `${ended.outcome}${recorded}`;
   };
-  return { receiver, ran, receive };
+  return { id, store, receiver, ran, receive };
 }

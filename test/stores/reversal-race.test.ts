@@ -1,12 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { CallbackStore } from 'transfer-callbacks';
-import {
-  raceInProcess,
-  seededRandom,
-  successOf,
-  transfersOr,
-  type RacedStore,
-} from '../support/helpers/reversal-race.js';
+import { raceInProcess, seededRandom, transfersOr, type RacedStore } from '../support/helpers/reversal-race.js';
+import { factsOf } from '../support/helpers/reversing.js';
 import { contractTransaction } from '../support/servers/postgres.js';
 import { startStoresForFile, type Store } from './refund-support.js';
 
@@ -37,7 +32,7 @@ test.each(all)(
   'on %s each transfer is refunded once, although the record of its success ends again and again',
   async (name, makeStore) => {
     const raced = makeStore();
-    const disturb = (id: string): Promise<boolean> => raced.store.forget(id, successOf(id));
+    const disturb = (id: string): Promise<boolean> => raced.store.forget(id, factsOf('SUCCESS', id));
     const title = `${name}, records of successes end`;
     expect(await raceInProcess({ title, count, disturb, mayPayAgain: true }, raced)).toEqual([]);
   },

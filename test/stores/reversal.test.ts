@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
-import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
-import { receivingAs, startStoresForFile, type Store } from './refund-support.js';
+import { announced, factsOf, reversingReceiver, type Status } from '../support/helpers/reversing.js';
+import { makeTransfer, startStoresForFile, type Store } from './refund-support.js';
 
 const { stores } = startStoresForFile();
 
@@ -13,13 +13,6 @@ async function expire(store: Store, key: string): Promise<void> {
 }
 
 describe.each(stores)('on %s', (_name, makeStore) => {
-  let id: string;
-  const setUp = (options: Parameters<typeof reversingReceiver>[1] = {}) => {
-    id = crypto.randomUUID();
-    const store = makeStore();
-    return { store, ...receivingAs(id, store, options) };
-  };
-
   test.each<[Status | 'nothing', Status, string]>([
     ['nothing', 'SUCCESS', 'processed'],
     ['SUCCESS', 'SUCCESS', 'duplicate'],
@@ -34,7 +27,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     ['FAILED', 'REVERSED', 'duplicate of FAILED'],
     ['REVERSED', 'REVERSED', 'duplicate'],
   ])('after %s a callback of %s is %s', async (first, second, expected) => {
-    const { ran, receive } = setUp();
+    const { id, ran, receive } = makeTransfer(makeStore());
     if (first !== 'nothing') expect(await receive(first)).toBe('processed');
     expect(await receive(second)).toBe(expected);
     const handled = [...(first === 'nothing' ? [] : [first]), ...(expected === 'processed' ? [second] : [])];
@@ -45,7 +38,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
   });
 
   test('a reversed success is final: neither the reversal nor a failure is handled once more', async () => {
-    const { ran, receive } = setUp();
+    const { id, ran, receive } = makeTransfer(makeStore());
     for (const status of ['SUCCESS', 'REVERSED'] as const) expect(await receive(status)).toBe('processed');
     expect(await receive('REVERSED')).toBe('duplicate');
     expect(await receive('FAILED')).toBe('duplicate of REVERSED');
@@ -59,7 +52,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     ['externalId', { externalId: 'another' }],
   ])('a reversal with another %s is a conflict, after a success, a failure and a reversal', async (_field, changes) => {
     for (const first of ['SUCCESS', 'FAILED', 'REVERSED'] as const) {
-      const { ran, receive } = setUp();
+      const { id, ran, receive } = makeTransfer(makeStore());
       await receive(first);
       expect(await receive('REVERSED', changes)).toBe('conflict');
       expect(ran).toEqual([`${first} ${id}`]);
@@ -71,7 +64,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     async (status) => {
       const bare = { amount: undefined, currency: undefined };
       for (const [first, second] of [[{}, bare] as const, [bare, {}] as const]) {
-        const { ran, receive } = setUp();
+        const { ran, receive } = makeTransfer(makeStore());
         expect(await receive(status, first)).toBe('processed');
         expect(await receive(status, second)).toBe('duplicate');
         if (first !== bare) expect(await receive(status, { currency: undefined, amount: 99 })).toBe('conflict');
@@ -82,7 +75,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
 
   test('a reversal may lack the amount, or write it in another way', async () => {
     for (const changes of [{ amount: undefined, currency: undefined }, { amount: '100.00' }]) {
-      const { ran, receive } = setUp();
+      const { ran, receive } = makeTransfer(makeStore());
       await receive('SUCCESS');
       expect(await receive('REVERSED', changes)).toBe('processed');
       expect(await receive('REVERSED', changes)).toBe('duplicate');
@@ -94,7 +87,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     ['after a success', ['SUCCESS', 'REVERSED']],
     ['before one', ['REVERSED']],
   ])('once the record of the transfer has expired, nothing is refunded again: reversed %s', async (_when, order) => {
-    const { store, ran, receive } = setUp();
+    const { id, store, ran, receive } = makeTransfer(makeStore());
     for (const status of order) expect(await receive(status)).toBe('processed');
     await expire(store, id);
     expect(await receive('REVERSED')).toBe('duplicate');
@@ -104,7 +97,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
 
   test('nothing is refunded while a reversal runs whose success has expired', async () => {
     const goes = later();
-    const { store, ran, receive } = setUp({
+    const { id, store, ran, receive } = makeTransfer(makeStore(), {
       inFlightWaitMs: 50,
       handle: (status) => (status === 'REVERSED' ? goes.promise : undefined),
     });
@@ -124,7 +117,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     for (const first of [['SUCCESS'], []] as Status[][]) {
       const goes = later();
       let calls = 0;
-      const { ran, receive } = setUp({
+      const { id, ran, receive } = makeTransfer(makeStore(), {
         async handle(status) {
           if (status !== 'REVERSED' || (calls += 1) > 1) return;
           await goes.promise;
@@ -144,7 +137,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
 
   test('of failure and reversal only one is handled, whatever comes at the same moment', async () => {
     const handlers = { handle: () => new Promise((resolve) => setTimeout(resolve, Math.random() * 5)) };
-    const { store, receiver, ran } = setUp(handlers);
+    const { store, receiver, ran } = makeTransfer(makeStore(), handlers);
     const other = reversingReceiver(store, handlers);
     const ids = Array.from({ length: 12 }, () => crypto.randomUUID());
     const deliver = async (status: Status, each: string, to: typeof receiver): Promise<void> => {
@@ -170,17 +163,16 @@ describe.each(stores)('on %s', (_name, makeStore) => {
 
   test('an id of 255 characters has a record of its reversal, also if it is a long one of an event', async () => {
     for (const longId of ['😀'.repeat(255), `other:${'é'.repeat(249)}`, 'a'.repeat(255), 'a'.repeat(246)]) {
-      const { receiver, ran } = setUp();
+      const { receiver, ran } = makeTransfer(makeStore());
       const receive = async (status: Status) => (await receiver.receive(announced(status, longId))).outcome;
-      const fingerprintOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${longId}`]);
       for (const status of ['SUCCESS', 'REVERSED'] as const) {
         expect([longId, await receive(status)]).toEqual([longId, 'processed']);
         expect(await receive(status)).toBe('duplicate');
       }
       expect(ran).toHaveLength(2);
       expect(await receiver.inspect(longId)).toMatchObject({
-        fingerprint: fingerprintOf('SUCCESS'),
-        reversal: { fingerprint: fingerprintOf('REVERSED') },
+        fingerprint: factsOf('SUCCESS', longId),
+        reversal: { fingerprint: factsOf('REVERSED', longId) },
       });
     }
   });

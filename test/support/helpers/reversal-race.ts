@@ -9,9 +9,6 @@ const statuses = ['SUCCESS', 'FAILED', 'REVERSED'] as const;
 /** How many transfers each race has. With RACE_TRANSFERS=400 and `--reporter=default` the counts are printed, too. */
 export const transfersOr = (count: number): number => Number(process.env.RACE_TRANSFERS ?? count);
 
-/** Of a success. Its record is ended by it. */
-export const successOf = (id: string): string => JSON.stringify(['SUCCESS', 100, 'XAF', `payout-${id}`]);
-
 export interface Race {
   readonly title: string;
   readonly count: number;

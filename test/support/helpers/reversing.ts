@@ -32,6 +32,9 @@ export function announced(status: Status, id: string, changes: object = {}) {
   return { event: events[status], data: { id, externalId: `payout-${id}`, amount: 100, currency: 'XAF', ...changes } };
 }
 
+/** The facts of what the service sends, as a record has them. */
+export const factsOf = (status: Status, id: string): string => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+
 /** Notes in `ran` which handlers have succeeded, in their order: the status and the id. */
 export function reversingReceiver<Tx = undefined>(
   store: CallbackStore<Tx>,
