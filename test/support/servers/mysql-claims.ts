@@ -23,7 +23,7 @@ export interface ClaimDatabase {
 
 const connectionLimit = 3;
 
-export async function startClaimDatabase(): Promise<ClaimDatabase> {
+async function startClaimDatabase(): Promise<ClaimDatabase> {
   const server = await startMariaDb();
   const { url } = server;
   const admin = createPool({ uri: url, connectionLimit: 40 });
