@@ -3,10 +3,10 @@
 import { setTimeout } from 'node:timers/promises';
 import type { PoolConnection, RowDataPacket } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
 import { beginWith, select, startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
-import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
+import { startMysqlProxyForTest } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf, settles } from './support.js';
 
 const database = startClaimDatabaseForFile();
@@ -63,12 +63,11 @@ test('a callback whose handler has committed early is not handled if its connect
 test.each(['READ UNCOMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])(
   'with %s no record is seen that is not committed, although the last statement was cut off',
   async (level) => {
-    const proxy = await startMysqlProxy(database.url, (statement) =>
+    const uri = await startMysqlProxyForTest(database.url, (statement) =>
       statement.startsWith('SET @tc_held') ? 'cut' : 'pass',
     );
-    onTestFinished(() => proxy.close());
     const isolation = `SET SESSION TRANSACTION ISOLATION LEVEL ${level}`;
-    const store = mysqlStore(beginWith(database.connect({ uri: proxy.url }), isolation), { idleTimeoutMs: 1_000 });
+    const store = mysqlStore(beginWith(database.connect({ uri }), isolation), { idleTimeoutMs: 1_000 });
     const other = mysqlStore(beginWith(database.connect(), isolation));
     const id = crypto.randomUUID();
     const claim = await claimFree(store, {}, id);
@@ -106,13 +105,12 @@ test('a commit that the server refuses is undone, and the connections of the poo
 
 test('a ROLLBACK that fails ends the connection, and nothing of the handler is kept', async () => {
   let isRefused = false;
-  const proxy = await startMysqlProxy(database.url, (statement) => {
+  const uri = await startMysqlProxyForTest(database.url, (statement) => {
     const refuses = statement === 'ROLLBACK' && !isRefused;
     isRefused ||= refuses;
     return refuses ? 'refuse' : 'pass';
   });
-  onTestFinished(() => proxy.close());
-  const pool = database.connect({ uri: proxy.url });
+  const pool = database.connect({ uri });
   const id = crypto.randomUUID();
   const claim = await claimFree(mysqlStore(pool), {}, id);
   await database.transaction.write(claim.tx, id);
@@ -227,13 +225,10 @@ test('a fresh callback costs four round trips and a duplicate as many, and a rel
 });
 
 test('an insert that fails for another reason than its key takes over no row', async () => {
-  const proxy = await startMysqlProxy(database.url, (text) => (text.startsWith('INSERT') ? 'refuse' : 'pass'));
-  onTestFinished(() => proxy.close());
+  const uri = await startMysqlProxyForTest(database.url, (text) => (text.startsWith('INSERT') ? 'refuse' : 'pass'));
   const id = crypto.randomUUID();
   await database.admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', NULL, 0, NULL, 1)`);
-  await expect(mysqlStore(database.connect({ uri: proxy.url })).claim(id, requestOf('a'))).rejects.toThrow(
-    'interrupted',
-  );
+  await expect(mysqlStore(database.connect({ uri })).claim(id, requestOf('a'))).rejects.toThrow('interrupted');
   expect(await select(database.admin, `SELECT token FROM transfer_callbacks WHERE id = '${id}'`)).toEqual([
     { token: Buffer.from('x') },
   ]);

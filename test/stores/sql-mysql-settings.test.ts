@@ -5,8 +5,9 @@ import { mysqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { beginWith, select, startClaimDatabaseForFile } from '../support/servers/mysql-claims.js';
-import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
+import { startMysqlProxyForTest } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf } from './support.js';
 
 const database = startClaimDatabaseForFile();
@@ -121,11 +122,10 @@ test('what ends the transaction in the server is refused, also through the conne
 });
 
 test('a role that may not lock the row reads the record, and a row that is locked by a claim without its lock is claimed', async () => {
-  const proxy = await startMysqlProxy(database.url, (text) => (text.includes('NOWAIT') ? 'refuse' : 'pass'));
-  onTestFinished(() => proxy.close());
+  const uri = await startMysqlProxyForTest(database.url, (text) => (text.includes('NOWAIT') ? 'refuse' : 'pass'));
   const [handled, locked] = [crypto.randomUUID(), crypto.randomUUID()];
   await (await claimFree(mysqlStore(database.admin), {}, handled)).settle();
-  expect((await mysqlStore(database.connect({ uri: proxy.url })).read(handled)).state).toBe('handled');
+  expect((await mysqlStore(database.connect({ uri })).read(handled)).state).toBe('handled');
 
   await database.admin.query(`INSERT INTO transfer_callbacks VALUES ('${locked}', 'x', '', '', 'facts', 0, 1, 1)`);
   const other = await database.connect().getConnection();
@@ -140,12 +140,9 @@ test('a role that may not lock the row reads the record, and a row that is locke
 
 /** What `receiver.check()` resolves with, and what it logs. */
 async function check(pool: Pool, options?: Parameters<typeof mysqlStore>[1]) {
-  const warnings: string[] = [];
-  const receiver = receiverOf({
-    store: mysqlStore(pool, options),
-    logger: { info: () => undefined, warn: (_, message) => warnings.push(message), error: () => undefined },
-  });
-  return { checked: await receiver.check(), warnings };
+  const logger = recordingLogger();
+  const checked = await receiverOf({ store: mysqlStore(pool, options), logger }).check();
+  return { checked, warnings: logger.lines.map(({ message }) => message) };
 }
 
 test('check leaves no record that counts, and warns of an idle time that outlasts the first retry', async () => {
@@ -178,14 +175,13 @@ test('check warns of a COMMIT that does not wait for the disk', async () => {
 });
 
 test('check warns of a binary log that does not wait for the disk, unless InnoDB waits by itself', async () => {
-  const proxy = await startMysqlProxy(
+  const uri = await startMysqlProxyForTest(
     database.url,
     () => 'pass',
     (text) => text.replace('@@log_bin', '1'),
   );
   onTestFinished(async () => {
     await database.admin.query('SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL sync_binlog = 0');
-    await proxy.close();
   });
   for (const [log, flush, warnings] of [
     [0, 1, [expect.stringContaining('`sync_binlog` is 0: a crash')]],
@@ -194,7 +190,7 @@ test('check warns of a binary log that does not wait for the disk, unless InnoDB
     [0, 3, []],
   ] as const) {
     await database.admin.query(`SET GLOBAL sync_binlog = ${log}, GLOBAL innodb_flush_log_at_trx_commit = ${flush}`);
-    expect(await check(database.connect({ uri: proxy.url }))).toMatchObject({ checked: { ok: true }, warnings });
+    expect(await check(database.connect({ uri }))).toMatchObject({ checked: { ok: true }, warnings });
     expect(await check(database.connect())).toMatchObject({ checked: { ok: true }, warnings: [] });
   }
 });
@@ -213,9 +209,8 @@ test.each([
     'SET autocommit',
   ],
 ])('check fails with a sentence if the database swallows %s', async (_what, rewrite, named) => {
-  const proxy = await startMysqlProxy(database.url, () => 'pass', rewrite);
-  onTestFinished(() => proxy.close());
-  const { checked } = await check(database.connect({ uri: proxy.url }));
+  const uri = await startMysqlProxyForTest(database.url, () => 'pass', rewrite);
+  const { checked } = await check(database.connect({ uri }));
   expect(checked).toMatchObject({
     ok: false,
     error: { code: 'STORE_REPLY_UNEXPECTED', message: expect.stringContaining(named) as string },

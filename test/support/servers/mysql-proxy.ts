@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import { startProxy } from './lossy-proxy.js';
 
 /**
@@ -15,14 +16,14 @@ const statementCodes = [0x03, 0x16];
 const refusal = Buffer.from('\xff\x25\x05#70100Query execution was interrupted', 'latin1');
 
 /**
- * A proxy before a MySQL or MariaDB on the loopback, which reads the statements. `judge` decides about each, and
- * `rewrite` may change it.
+ * Starts a proxy before a MySQL or MariaDB on the loopback, which reads the statements, and closes it after the test.
+ * `judge` decides about each statement, and `rewrite` may change it. Resolves with the address of the proxy.
  */
-export async function startMysqlProxy(
+export async function startMysqlProxyForTest(
   url: string,
   judge: (statement: string) => Fate,
   rewrite = (statement: string): string => statement,
-) {
+): Promise<string> {
   const own = new URL(url);
   const target = Number(own.port);
   const { port, close } = await startProxy(
@@ -57,8 +58,9 @@ export async function startMysqlProxy(
       upstream.on('close', () => client.destroy());
     },
   );
+  onTestFinished(close);
   own.port = String(port);
-  return { url: own.href, close };
+  return own.href;
 }
 
 function rewritePacket(packet: Buffer, rewrite: (statement: string) => string): Buffer {
