@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { redisStore, type CallbackStore, type Claim } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
@@ -11,17 +10,13 @@ import {
   closing,
   ioredisFamily,
 } from '../support/servers/redis-clients.js';
-import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/servers/redis.js';
+import { startRedisCluster, type RedisCluster, type RedisServer } from '../support/servers/redis.js';
 import { findCheck } from '../testing/changed-stores.js';
 import { claimFree, fingerprint, request } from './support.js';
-import { startRedisForTest } from '../support/servers/redis-for-file.js';
+import { connectForTest, startRedisForFile, startRedisForTest } from '../support/servers/redis-for-file.js';
 
-let server: RedisServer;
+const own = startRedisForFile();
 let cluster: RedisCluster;
-beforeAll(async () => {
-  const started = (server = await startRedis());
-  return () => started.stop();
-});
 beforeAll(async () => {
   const started = (cluster = await startRedisCluster());
   return () => started.stop();
@@ -52,14 +47,10 @@ describe('two stores on one server, with ioredis and with node-redis', () => {
   let store: Required<Omit<CallbackStore, 'check'>>;
   let other: Required<Omit<CallbackStore, 'check'>>;
   beforeAll(async () => {
-    const one = new Redis(server.url);
-    const two = await connectNodeRedis(server.port);
-    store = redisStore(one);
-    other = redisStore(two.client);
-    return () => {
-      one.disconnect();
-      two.close();
-    };
+    const { client, close } = await connectNodeRedis(own.server.port);
+    store = redisStore(own.redis);
+    other = redisStore(client);
+    return close;
   });
 
   test.concurrent.each(storeContract)('$title', ({ check }) => check(store, { other }));
@@ -67,16 +58,16 @@ describe('two stores on one server, with ioredis and with node-redis', () => {
   test('a lease is renewed and released although the server has forgotten all scripts', async () => {
     for (const each of [store, other]) {
       const claim = await claimFree(each);
-      await server.command('script', 'flush');
+      await own.server.command('script', 'flush');
       expect(await claim.renew()).toBe(true);
-      await server.command('script', 'flush');
+      await own.server.command('script', 'flush');
       await expect(claim.release()).resolves.toBeUndefined();
     }
   });
 });
 
 describe.each(Object.entries(clientsOfOneServer))('redisStore on one server with %s', (_name, connect) => {
-  testStoreOn(() => connect(server.port));
+  testStoreOn(() => connect(own.server.port));
 });
 
 describe.each(Object.entries(clientsOfACluster))('redisStore on a cluster with %s', (name, connect) => {
@@ -166,9 +157,7 @@ test.each<[string, (store: CallbackStore, claim: Claim) => Promise<unknown>]>([
 ])('the store rejects with the reason of the server if the user lacks +%s', async (right, call) => {
   const server = await startRedisForTest();
   await restrict(server);
-  const { client, close } = await (clients['ioredis 6'] ?? expect.fail())(server.port);
-  onTestFinished(() => void close());
-  const store = redisStore(client, { prefix });
+  const store = redisStore(connectForTest(server.port, { username, password }), { prefix });
   const claim = await claimFree(store, {}, 'held');
   await server.command('acl', 'setuser', username, `-${right}`);
   await expect(call(store, claim)).rejects.toThrow(/no permissions to run|can't run this command/);

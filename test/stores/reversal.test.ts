@@ -1,5 +1,6 @@
+import type { CallbackStore } from 'transfer-callbacks';
 import { describe, expect, test, vi } from 'vitest';
-import { later } from '../core/support.js';
+import { later, storeWith } from '../core/support.js';
 import { announced, factsOf, reversingReceiver, type Status } from '../support/helpers/reversing.js';
 import { makeTransfer, startStoresForFile, type Store } from './refund-support.js';
 
@@ -187,15 +188,7 @@ test.each(stores.slice(0, 2))(
     const reverses = later();
     const handle = (status: Status) => (status === 'SUCCESS' ? pays.promise : reverses.promise);
     // The lease of the success is not renewed, as that of a process that is frozen.
-    const frozen: Store = {
-      ...store,
-      async claim(key, request) {
-        const reply = await store.claim(key, request);
-        return reply.state === 'claimed'
-          ? { ...reply, claim: { ...reply.claim, renew: () => Promise.resolve(true) } }
-          : reply;
-      },
-    };
+    const frozen = storeWith({ granted: () => ({ renew: () => Promise.resolve(true) }) }, store as CallbackStore);
     const times = { storeTimeoutMs: 100, leaseMs: 301, inFlightWaitMs: 0 };
     const first = reversingReceiver(frozen, { handle, ...times });
     const { receiver, ran } = reversingReceiver(store, { handle, inFlightWaitMs: 0 });

@@ -32,26 +32,6 @@ function storeThatWraps(wrap: Wrap, pool: Pool = database.connect()) {
   });
 }
 
-/** Claims a callback, and makes its transaction the victim of a deadlock. */
-async function claimVictim(wrap: Wrap) {
-  const [id, first, second] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
-  const rival = await createConnection(database.url);
-  onTestFinished(() => {
-    rival.destroy();
-  });
-  const lockAll = (...names: string[]) => rival.query('INSERT INTO locked VALUES ?', [names.map((name) => [name])]);
-  await rival.beginTransaction();
-  // InnoDB ends the transaction that has written less.
-  await lockAll(second, ...Array.from({ length: 200 }, () => crypto.randomUUID()));
-  const claim = await claimFree(storeThatWraps(wrap), {}, id);
-  const lock = (name: string) => claim.tx.query(`INSERT INTO locked VALUES ('${name}')`);
-  await lock(first);
-  const waiting = lock(second).catch(() => 'the victim');
-  await lockAll(first);
-  expect(await waiting).toBe('the victim');
-  return { claim, write: () => claim.tx.query(`INSERT INTO written VALUES ('${id}')`), id };
-}
-
 test.each<[string, Wrap]>([
   ['as it is', (error) => error],
   ['as `cause` of a `cause`', (cause) => new Error('query', { cause: new Error('driver', { cause }) })],
@@ -79,8 +59,23 @@ test.each<[string, Wrap]>([
 );
 
 test('the writes of a handler after a deadlock that it has swallowed are not kept, and the error names the likely cause', async () => {
-  const { claim, write, id } = await claimVictim((error) => error);
-  await write();
+  const [id, first, second] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
+  const rival = await createConnection(database.url);
+  onTestFinished(() => {
+    rival.destroy();
+  });
+  const lockAll = (...names: string[]) => rival.query('INSERT INTO locked VALUES ?', [names.map((name) => [name])]);
+  await rival.beginTransaction();
+  // InnoDB ends the transaction that has written less.
+  await lockAll(second, ...Array.from({ length: 200 }, () => crypto.randomUUID()));
+  const store = storeThatWraps((error) => error);
+  const claim = await claimFree(store, {}, id);
+  const lock = (name: string) => claim.tx.query(`INSERT INTO locked VALUES ('${name}')`);
+  await lock(first);
+  const waiting = lock(second).catch(() => 'the victim');
+  await lockAll(first);
+  expect(await waiting).toBe('the victim');
+  await claim.tx.query(`INSERT INTO written VALUES ('${id}')`);
   await expect(claim.settle()).rejects.toThrow('by an error that the handler has not rethrown, such as a deadlock');
   expect(await database.transaction.count(id)).toBe(0);
 });

@@ -138,11 +138,9 @@ test('a claim queues for a client up to queueMs and then rejects, and a client t
       reason: { code: 'STORE_TIMEOUT', message: containing('The pool had no client within 100 ms.') },
     });
   }
-  const queued = store.claim(randomUUID(), { ...requestOf('a'), timeoutMs: 5_000, queueMs: 20_000 });
+  const queued = claimFree(store, { timeoutMs: 5_000, queueMs: 20_000 });
   holder.release();
-  const reply = await queued;
-  expect(reply.state).toBe('claimed');
-  if (reply.state === 'claimed') await reply.claim.release();
+  await (await queued).release();
   await vi.waitFor(() => {
     expect([own.waitingCount, own.idleCount]).toEqual([0, 1]);
   });

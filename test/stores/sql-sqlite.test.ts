@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
 import { removeTemporary } from '../support/programs/child.js';
 import { makeFolder } from '../support/servers/server.js';
-import { requestOf } from './support.js';
+import { claimFree, requestOf } from './support.js';
 import type { SqliteDatabase } from '../../src/stores/sql/sql-store.js';
 
 /** What drivers of SQLite have in common. */
@@ -79,14 +79,13 @@ describe.each(drivers)('SQLite through %s', (name, Driver) => {
       },
     });
     const id = `lost reply ${name}`;
-    const first = await store.claim(id, requestOf('first'));
-    if (first.state !== 'claimed') expect.fail(first.state);
+    const first = await claimFree(store, { token: 'first' }, id);
     driver.exec(`UPDATE transfer_callbacks SET expires_at = 1 WHERE id = '${id}'`);
     expect((await makeStore().claim(id, requestOf('next'))).state).toBe('claimed');
     isCut = true;
-    await expect(first.claim.settle()).rejects.toThrow('The reply was lost.');
+    await expect(first.settle()).rejects.toThrow('The reply was lost.');
     isCut = false;
-    expect(await first.claim.settle()).toEqual({ overlapped: true });
+    expect(await first.settle()).toEqual({ overlapped: true });
   });
 
   test('a claim is read with the process that holds it, if its token names one', async () => {

@@ -4,6 +4,7 @@ import { pgStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
 import { poolBehindProxy, poolOfRole, receiverOn } from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
@@ -92,14 +93,13 @@ test('check warns of a COMMIT that does not wait for the disk, and leaves no rec
   const live = 'SELECT id FROM transfer_callbacks WHERE expires_at > 0 ORDER BY id';
   const { rows } = await ledger.pool.query(live);
   for (const value of ['off', 'local', 'on']) {
-    const warnings: string[] = [];
-    const logger = { info: vi.fn(), warn: (_: object, message: string) => warnings.push(message), error: vi.fn() };
+    const logger = recordingLogger();
     const receiver = receiverOn(ledger.server.pool({ options: `-c synchronous_commit=${value}` }), { logger });
     expect(await receiver.check()).toMatchObject({ ok: true });
     const expected = containing(
       '`synchronous_commit` is off: a crash of the database or its machine may lose callbacks',
     );
-    expect(warnings).toEqual(value === 'off' ? [expected] : []);
+    expect(logger.lines.map(({ message }) => message)).toEqual(value === 'off' ? [expected] : []);
   }
   expect((await ledger.pool.query(live)).rows).toEqual(rows);
 });

@@ -2,6 +2,7 @@ import type { Client, PoolClient } from 'pg';
 import { prismaStore, sqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
+import { containing } from '../support/helpers/containing.js';
 import { startLedgerForFile } from '../support/servers/postgres-for-file.js';
 import { book, receiverOn } from '../support/servers/postgres.js';
 import { inPgTransaction } from '../support/helpers/transactions.js';
@@ -171,10 +172,7 @@ test('a model of a transaction refuses every query after the handler, and a prom
   const { tx } = claim;
   await tx.ledger.add(id);
   const handled = claim.settle();
-  const refused = {
-    code: 'TRANSACTION_CONTROL',
-    message: expect.stringContaining('the handler has finished') as string,
-  };
+  const refused = { code: 'TRANSACTION_CONTROL', message: containing('the handler has finished') };
   await expect((async () => tx.ledger.add(id))()).rejects.toMatchObject(refused);
   expect(await Promise.resolve(tx)).toBe(tx);
   await handled;
@@ -253,10 +251,7 @@ test('prismaStore gives Prisma the time of the request for a connection, and no 
       },
     }),
   };
-  const request = { ...requestOf('a'), queueMs: 99.5 };
-  const reply = await prismaStore(timed, { dialect: 'postgres' }).claim(crypto.randomUUID(), request);
-  if (reply.state !== 'claimed') expect.fail(reply.state);
-  await reply.claim.release();
+  await (await claimFree(prismaStore(timed, { dialect: 'postgres' }), { queueMs: 99.5 })).release();
   expect(asked).toEqual([{ maxWait: 100, timeout: 2_147_483_647 }]);
 });
 

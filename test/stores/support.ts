@@ -2,9 +2,12 @@ import type { CallbackStore, Claim, ClaimRequest } from 'transfer-callbacks';
 import { expect } from 'vitest';
 
 /** What a claim of the PostgreSQL store asks for. */
-export function requestOf(token: string, leaseMs = 30_000) {
-  return { token, fingerprint: 'facts', leaseMs, retentionMs: 100_000 };
-}
+export const requestOf = (token: string) => ({
+  token,
+  fingerprint: 'facts',
+  leaseMs: 30_000,
+  retentionMs: 100_000,
+});
 
 export const fingerprint = '["SUCCESS",15000,"XAF","payout 1"]';
 
