@@ -226,9 +226,7 @@ test('the promise of waitUntil waits for what follows a success that is recorded
   const { host, waitUntil } = recordingHost();
   const receiver = receiverOf({
     store: storeWith({ granted: (claim) => ({ settle: settle(claim) }) }),
-    onSuccess(_callback, { afterCommit }: HandlerContext) {
-      afterCommit(() => sent.promise);
-    },
+    ...mailing(() => sent.promise),
   });
   await receiver.receive(transferSucceeded(), { waitUntil });
   await vi.advanceTimersByTimeAsync(10_000);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
+import { transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { toResponse } from '../../src/http/responses.js';
+import { recordingOptions } from '../support/helpers/logger.js';
 import { errorBody } from '../support/helpers/post.js';
 
 type Json = Record<string, unknown>;
@@ -21,10 +22,8 @@ const shapes: [string, () => TransferCallback][] = [
 
 /** What a receiver makes of a body, what the response is, and which callbacks have reached a handler. */
 async function received(body: unknown) {
-  const handled: TransferCallback[] = [];
-  const note = (callback: TransferCallback): number => handled.push(callback);
-  const receiver = transferCallbackReceiver({ store: memoryStore(), onSuccess: note, onFailed: note, logger: false });
-  const outcome = await receiver.receive(body);
+  const { handled, options } = recordingOptions();
+  const outcome = await transferCallbackReceiver(options).receive(body);
   const { status, body: said } = toResponse(outcome);
   return { outcome, handled, status, body: said };
 }

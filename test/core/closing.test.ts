@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { memoryStore, type HandlerContext } from 'transfer-callbacks';
+import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
@@ -36,16 +37,14 @@ test('close resolves immediately when nothing runs, and a second call joins the 
 });
 
 test('close aborts the signals after its timeout, and releases what their handlers give up', async () => {
-  const onSuccess = vi.fn(
-    (_callback: unknown, { signal }: HandlerContext) =>
-      new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => {
-          reject(signal.reason as Error);
-        });
-      }),
-  );
   const records = memoryStore();
-  const receiver = receiverOf({ store: records, onSuccess });
+  const receiver = receiverOf({
+    store: records,
+    async onSuccess(_callback, { signal }) {
+      await once(signal, 'abort');
+      throw signal.reason;
+    },
+  });
   const callback = transferSucceeded();
   const running = receiver.receive(callback);
   await vi.advanceTimersByTimeAsync(0);

@@ -20,6 +20,13 @@ test('the handler gets the callback that confirm has read, and confirm the sourc
 
 const down = new Error('service down');
 
+const returned = (got: string): object => ({
+  code: 'UNCONFIRMED',
+  message: containing(
+    `Expected \`confirm\` to return \`true\`, or what the service sends for the transfer, got ${got}.`,
+  ),
+});
+
 test.each<[string, (callback: TransferCallback) => unknown, object?]>([
   ['another transfer', (callback) => transferSucceeded({ ...callback.data, id: 'other' } as object)],
   ['another amount', (callback) => transferSucceeded({ ...callback.data, amount: 1 } as object)],
@@ -28,8 +35,12 @@ test.each<[string, (callback: TransferCallback) => unknown, object?]>([
     'a reversal, which this service never sends',
     ({ data }) => ({ event: 'transfer.reversed', data: { ...data, status: 'REVERSED' } }),
   ],
-  ['nothing', () => undefined],
-  ['null', () => null, { message: containing('got null') }],
+  ['nothing', () => undefined, returned('undefined')],
+  ['null', () => null, returned('null')],
+  ['a verdict that is no', () => false, returned('false')],
+  ['a text', () => 'confirmed', returned('"confirmed"')],
+  ['its argument', (callback) => callback, returned('the callback that it was given')],
+  ['a copy of its argument', (callback) => ({ ...callback }), returned('the callback that it was given')],
   ['no data', () => ({ event: 'transfer.success' })],
   [
     'what is not as documented',

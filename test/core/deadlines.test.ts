@@ -1,6 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { containing } from '../support/helpers/containing.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, never, receiverOf, runUntilTold, storeWith } from './support.js';
 
@@ -47,10 +48,7 @@ test('the signal of a late handler aborts, its lease is kept, and its success co
   work.resolve();
   await vi.advanceTimersByTimeAsync(0);
   expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
-  expect(logger.lines.at(-1)).toMatchObject({
-    level: 'warn',
-    message: expect.stringContaining('handled late') as string,
-  });
+  expect(logger.lines.at(-1)).toMatchObject({ level: 'warn', message: containing('handled late') });
 });
 
 test('the deadline of a handler ends with it: its recording may take longer', async () => {

@@ -1,5 +1,6 @@
 // The two records that a refund claims: by one claim, or one after the other on a store that undoes no writes.
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
 import { toRecordKey } from '../../src/core/callback.js';
@@ -176,14 +177,10 @@ test.each([
     storeTimeoutMs: 50,
     leaseMs: 151,
     inFlightWaitMs: 0,
-    handle: (_status, _id, { signal }) =>
-      new Promise((_resolve, reject) => {
-        const giveUp = () => {
-          reject(signal.reason as Error);
-        };
-        if (signal.aborted) giveUp();
-        else signal.addEventListener('abort', giveUp);
-      }),
+    async handle(_status, _id, { signal }) {
+      if (!signal.aborted) await once(signal, 'abort');
+      throw signal.reason;
+    },
   });
   expect(await receiver.receive(announced('FAILED', id))).toMatchObject({
     outcome: 'handler_failed',

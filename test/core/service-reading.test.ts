@@ -43,7 +43,7 @@ test.each<[string, object]>([
   });
   expect(String((outcome as { error?: unknown }).error)).not.toContain('`schema`');
   expect(toResponse(outcome).status).toBe(500);
-  expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('at fault') as string }]);
+  expect(logger.lines).toMatchObject([{ level: 'error', message: containing('at fault') }]);
   expect(handled).toEqual([]);
 });
 

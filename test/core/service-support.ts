@@ -33,5 +33,5 @@ export function serve(definition: object = {}, options: object = {}) {
   const common: object = { store: memoryStore(), onSuccess: note, onFailed: note, logger };
   const given: object = { ...common, service: define(definition), ...options };
   const receiver = transferCallbackReceiver(given as ReceiverOptions);
-  return { receiver, receive: receiver.receive.bind(receiver), handled, logger, note };
+  return { receiver, receive: receiver.receive.bind(receiver), handled, logger };
 }

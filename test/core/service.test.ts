@@ -59,7 +59,7 @@ test.each([
     error: { code: 'INVALID_ARGUMENT', message: containing('Expected `read` to be synchronous, got a promise.') },
   });
   expect(toResponse(outcome).status).toBe(500);
-  expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('at fault') as string }]);
+  expect(logger.lines).toMatchObject([{ level: 'error', message: containing('at fault') }]);
   expect(handled).toEqual([]);
   // An unhandled rejection would fail the run.
   await new Promise((resolve) => setImmediate(resolve));
@@ -102,7 +102,7 @@ test.each<[unknown, shown: string]>([
     const outcome = await receive(paid);
     const issues = [{ path: ['state'], message: `Expected a key of \`states\`, got ${shown}` }];
     expect(outcome).toMatchObject({ outcome: 'invalid', id: '7', externalId: 'payout-1', issues });
-    expect(toResponse(outcome)).toMatchObject({ status: 400, body: expect.stringContaining('See state.') as string });
+    expect(toResponse(outcome)).toMatchObject({ status: 400, body: containing('See state.') });
     expect(handled).toEqual([]);
   },
 );

@@ -84,9 +84,8 @@ test('a lease that is claimed again after its handler has ended is released', as
 });
 
 test('a lease of a transactional store is not claimed again: it is lost with its transaction', async () => {
-  const records = memoryStore();
-  const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
-  const store = storeWith({ transactional: true, claim, granted: () => ({ renew: () => Promise.resolve(false) }) });
+  const store = storeWith({ transactional: true, granted: () => ({ renew: () => Promise.resolve(false) }) });
+  const claim = vi.spyOn(store, 'claim');
   const work = runUntilTold();
   const logger = recordingLogger();
   const callback = transferSucceeded();
@@ -183,14 +182,10 @@ test('a renewal that waits for another is not sent once the handler has ended', 
     await new Promise((resolve) => setTimeout(resolve, 1_900));
     return reply;
   };
-  const records = memoryStore();
   const renew = vi.fn(() => slow(false));
-  const again = (): ReturnType<CallbackStore['claim']> => slow({ state: 'in_progress' });
   const claim = vi
-    .fn(again)
-    .mockImplementationOnce((...request: unknown[]) =>
-      records.claim(...(request as Parameters<CallbackStore['claim']>)),
-    );
+    .fn<CallbackStore['claim']>(() => slow({ state: 'in_progress' }))
+    .mockImplementationOnce(memoryStore().claim);
   const work = later();
   const store = storeWith({ claim, granted: () => ({ renew }) });
   // The next renewal is due after 3 s, while the first one still claims again.

@@ -169,16 +169,14 @@ test.each([
 ])('after a lost lease, a success that %s ends no wait, and only one copy asks', async (_how, settle) => {
   let isTaken = false;
   const records = memoryStore();
-  const claim = vi.fn<CallbackStore['claim']>(async (key, request) => {
-    // Another process holds the claim from then on.
-    if (isTaken) return { state: 'in_progress' };
-    const reply = await records.claim(key, request);
-    if (reply.state !== 'claimed') return reply;
-    const renew = (): Promise<boolean> => Promise.resolve(!(isTaken = true));
-    return { ...reply, claim: { ...reply.claim, renew, settle } };
-  });
+  // Another process holds the claim from then on.
+  const renew = (): Promise<boolean> => Promise.resolve(!(isTaken = true));
+  const claim = vi.fn<CallbackStore['claim']>(async (key, request) =>
+    isTaken ? { state: 'in_progress' } : records.claim(key, request),
+  );
   const work = later();
-  const receiver = receiverOf({ store: { claim }, onSuccess: () => work.promise });
+  const store = storeWith({ claim, granted: () => ({ renew, settle }) });
+  const receiver = receiverOf({ store, onSuccess: () => work.promise });
   const callback = transferSucceeded();
   const first = receiver.receive(callback);
   await vi.advanceTimersByTimeAsync(0);
