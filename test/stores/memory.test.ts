@@ -1,4 +1,4 @@
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { fakeClock } from '../core/support.js';
@@ -34,10 +34,6 @@ async function isHandled(store: CallbackStore, key: string): Promise<boolean> {
 
 const store = memoryStore();
 test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 test('the memory store forgets the oldest callback when it is full, and warns once', async () => {
   const warned = spyOnWarnings();

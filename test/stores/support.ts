@@ -1,18 +1,13 @@
 import type { CallbackStore, Claim, ClaimRequest } from 'transfer-callbacks';
 import { expect } from 'vitest';
 
-/** What a claim of the PostgreSQL store asks for. */
-export const requestOf = (token: string) => ({
-  token,
-  fingerprint: 'facts',
-  leaseMs: 30_000,
-  retentionMs: 100_000,
-});
-
 export const fingerprint = '["SUCCESS",15000,"XAF","payout 1"]';
 
-/** What a claim of the Redis store asks for. */
+/** What a claim asks for. */
 export const request = { token: 'the-token', fingerprint, leaseMs: 10_000, retentionMs: 60_000 };
+
+/** What the claim of another delivery asks for. */
+export const requestOf = (token: string) => ({ ...request, token });
 
 /** Claims an id that is free. */
 export async function claimFree<Tx>(
