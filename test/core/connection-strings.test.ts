@@ -46,7 +46,6 @@ const receiverOptions = { store: memoryStore(), onSuccess: fitting(), onFailed: 
 const credentials = { baseUrl: 'https://example.com', apiKey: 'a', apiSecret: 'b' };
 // It knows no transfer: a query of a service that is not there is repeated after a pause.
 const asked = transferService({ ...credentials, fetch: () => Promise.resolve(new Response(null, { status: 404 })) });
-const names = 'id receiver signal';
 const times = 'verifyTimeoutMs confirmTimeoutMs inFlightWaitMs leaseMs handlerTimeoutMs storeTimeoutMs retentionMs';
 const receiver = `store onSuccess onFailed onReversed onOther service confirm onOutcome logger ${times}`;
 const pass = 'receiver pending minAgeMs concurrency queriesPerSecond limit cursor signal onProgress schema';
@@ -81,7 +80,7 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['defineService', defineService, [{ read: fitting(), states: { paid: 'SUCCESS', bounced: 'FAILED' } }], definition],
   ['reconcileTransfers', reconcileTransfers, [{ receiver: receiverOf({ service: asked }), pending: [] }], pass],
   ['reconcileTransfer', reconcileTransfer, [{ receiver: receiverOf({ service: asked }), id: 'a' }], 'id receiver signal'],
-  ['inspectTransfer', inspectTransfer, [{ id: 'a', receiver: receiverOf() }], names],
+  ['inspectTransfer', inspectTransfer, [{ id: 'a', receiver: receiverOf() }], 'id receiver signal'],
   ['prometheusMetrics', prometheusMetrics, [{}], 'Counter Gauge Histogram registers'],
   ['openTelemetryMetrics', openTelemetryMetrics, [{}], 'createCounter'],
   ['transferSandbox', async (...given) => (await transferSandbox(...given)).close(), [{}], sandbox],

@@ -5,9 +5,6 @@ import { containing } from '../support/helpers/containing.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, never, receiverOf, runUntilTold, storeWith } from './support.js';
 
-/** A store's record of a callback that it does not know. */
-const free = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });
-
 beforeEach(fakeClock);
 
 test('the signal has aborted when a handler first reads it after its deadline', async () => {
@@ -97,7 +94,8 @@ test('a lease is held for six deadlines at most; then it lapses, and a success i
     }),
   });
   const onOutcome = (outcome: TransferCallbackOutcome): unknown => outcomes.push(outcome);
-  const receiver = receiverOf({ store: { ...store, read: free }, logger, onSuccess, onOutcome });
+  const read = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });
+  const receiver = receiverOf({ store: { ...store, read }, logger, onSuccess, onOutcome });
   const callback = transferSucceeded();
   void receiver.receive(callback);
   await vi.advanceTimersByTimeAsync(120_000);

@@ -11,14 +11,12 @@ import { fakeClock, later, never, receiverOf, slowStore, storeWith } from '../su
 
 beforeEach(fakeClock);
 
-const copies = 100;
-
 /** Makes a hundred deliveries concurrently. */
 function receiveCopies(
   receiver: TransferCallbackReceiver,
   callback: TransferCallback,
 ): Promise<TransferCallbackOutcome[]> {
-  return Promise.all(Array.from({ length: copies }, () => receiver.receive(callback)));
+  return Promise.all(Array.from({ length: 100 }, () => receiver.receive(callback)));
 }
 
 test('a delivery that meets a running handler is a duplicate once that succeeds', async () => {
