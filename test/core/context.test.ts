@@ -150,7 +150,7 @@ test('a handler that waits and never uses `tx` is named once, with what it costs
   expect(await findWarnings(() => delay(5))).toMatchObject([{ level: 'warn', details: { err: { code } } }]);
 });
 
-test('so is one that times out, as all do that wait for each other', async () => {
+test('a handler that times out is named, too, as all do that wait for each other', async () => {
   expect(await findWarnings(() => delay(50), { handlerTimeoutMs: 10 })).toHaveLength(1);
 });
 

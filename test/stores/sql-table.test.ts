@@ -136,6 +136,7 @@ test('a table that is dropped and created again is used without a restart of the
     await (await claimFree(store, { token }, 'the id')).settle();
   }
 });
+
 test('the texts of a callback cannot change the SQL, with standard_conforming_strings on or off', async () => {
   for (const setting of ['on', 'off']) {
     const nasty = String.raw`'; DROP TABLE ledger; -- \' " $1 é 付款`;
@@ -185,7 +186,7 @@ test('a server that refuses every write acknowledges what was handled before, an
   expect((await pgStore(readOnly).read(data.id)).state).toBe('handled');
 });
 
-test('connections that are serializable by default claim, settle and forget', async () => {
+test('connections that are serializable by default claim and settle', async () => {
   const own = ledger.server.pool({ options: '-c default_transaction_isolation=serializable' });
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, async () => (await receiverOn(own).receive(transferSucceeded())).outcome),
