@@ -6,7 +6,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers, nodeServers, type NodeServer } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
 import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { doing, json, startRecording } from './support.js';
+import { doing, json, sendInChunks, startRecording } from './support.js';
 
 /** A valid callback of exactly this many bytes, most of them in characters of four. */
 function callbackOf(length: number): string {
@@ -16,15 +16,6 @@ function callbackOf(length: number): string {
   return bare.replace('"reference":""', `"reference":"${reference}"`);
 }
 
-async function sendChunked(url: string, bytes: string): Promise<string> {
-  return overSocket(url, (socket) => {
-    socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
-    const whole = Buffer.from(bytes);
-    for (let at = 0; at < whole.length; at += 997) socket.write(chunk(whole.subarray(at, at + 997)));
-    socket.write(chunk(''));
-  });
-}
-
 describe.each(httpServers)('on $name', (server) => {
   test.each([
     ['by default', undefined, 102_400],
@@ -32,14 +23,14 @@ describe.each(httpServers)('on $name', (server) => {
   ])('the limit %s accepts exactly as many bytes, and not one more', async (_what, bodyLimitBytes, limit) => {
     const { url, handled, logged } = await startRecording(server, { bodyLimitBytes });
     expect((await post(url, callbackOf(limit))).status).toBe(200);
-    expect(parseStatus(await sendChunked(url, callbackOf(limit)))).toBe(200);
+    expect(parseStatus(await sendInChunks(url, callbackOf(limit), 997))).toBe(200);
     expect(handled).toHaveLength(2);
     expect(logged).toEqual([]);
 
     const tooLarge = errorBody(413, `The body must not be longer than ${limit} bytes.`);
     const response = await post(url, callbackOf(limit + 1));
     expect([response.status, response.body]).toEqual([413, tooLarge]);
-    const chunked = await sendChunked(url, callbackOf(limit + 1));
+    const chunked = await sendInChunks(url, callbackOf(limit + 1), 997);
     expect(parseStatus(chunked)).toBe(413);
     expect(chunked.endsWith(tooLarge)).toBe(true);
     expect(handled).toHaveLength(2);

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { nodeServers, type NodeServer, type Middleware } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
-import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
-import { doing, json, leaving, manyScripts, startRecording } from './support.js';
+import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
+import { doing, json, leaving, manyScripts, sendInChunks, startRecording } from './support.js';
 
 /** How an app may have treated the request before the package sees it. */
 const treatments: [string, (parsers: NodeServer['parsers']) => Middleware[]][] = [
@@ -34,12 +34,7 @@ describe.each(nodeServers)('on $name', (server) => {
     const { url, handled } = await startRecording(server, {}, { before: treat(server.parsers) });
     const [whole, inChunks] = [manyScripts(), manyScripts()];
     expect((await post(url, whole)).body).toBe('{"outcome":"processed"}');
-    const response = await overSocket(url, (socket) => {
-      socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
-      for (const byte of Buffer.from(JSON.stringify(inChunks))) socket.write(chunk(Uint8Array.of(byte)));
-      socket.write(chunk(''));
-    });
-    expect(parseStatus(response)).toBe(200);
+    expect(parseStatus(await sendInChunks(url, JSON.stringify(inChunks), 1))).toBe(200);
     expect(handled).toEqual([whole, inChunks]);
   });
 

@@ -15,8 +15,7 @@ import {
 import { transferService } from 'transfer-callbacks/client';
 import { expressServers, roads, type Middleware, type NodeServer } from '../support/servers/http-servers.js';
 import { post } from '../support/helpers/post.js';
-import { chunk, head, overSocket } from '../support/helpers/sockets.js';
-import { json, leaving, manyScripts, start, unauthorized, startRecording } from './support.js';
+import { leaving, manyScripts, sendInChunks, start, startRecording, unauthorized } from './support.js';
 import { keyPairs, toPem } from './verifiers/keys.js';
 
 /** A verifier that keeps what it gets, and accepts. */
@@ -39,12 +38,7 @@ describe.each(roads)('on $name', (server) => {
     const { given, verify } = keeper();
     const { url } = await startRecording(server, { verify });
     expect((await post(url, bytes)).status).toBe(200);
-    const response = await overSocket(url, (socket) => {
-      socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
-      for (const byte of bytes) socket.write(chunk(Uint8Array.of(byte)));
-      socket.write(chunk(''));
-    });
-    expect(response).toContain('duplicate');
+    expect(await sendInChunks(url, bytes, 1)).toContain('duplicate');
     expect(given).toEqual([
       { callback, body: received },
       { callback, body: received },

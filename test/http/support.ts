@@ -19,6 +19,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { Middleware, Started } from '../support/servers/http-servers.js';
 import { errorBody, post, type PostResponse, type Sent } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/logger.js';
+import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 import { keyPairs, toPem } from './verifiers/keys.js';
 
 /** Starts `server` for the running test. */
@@ -81,6 +82,16 @@ export function deliver(url: string, callback: unknown = transferSucceeded(), me
   return post(url, callback, { method, headers: { Connection: 'keep-alive' } });
 }
 
+/** Sends a body in chunks of this many bytes. Resolves with the response as text. */
+export function sendInChunks(url: string, body: string | Uint8Array, chunkBytes: number): Promise<string> {
+  const bytes = Buffer.from(body as string);
+  return overSocket(url, (socket) => {
+    socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
+    for (let at = 0; at < bytes.length; at += chunkBytes) socket.write(chunk(bytes.subarray(at, at + chunkBytes)));
+    socket.write(chunk(''));
+  });
+}
+
 /** The headers that say something of the outcome, and those that the package has no business to set. */
 export function ownHeaders({ headers }: PostResponse): Record<string, unknown> {
   const ours = Object.entries(headers).filter(
@@ -89,9 +100,8 @@ export function ownHeaders({ headers }: PostResponse): Record<string, unknown> {
   return Object.fromEntries(ours);
 }
 
-const type = { 'content-type': 'application/json; charset=utf-8' };
 /** What every response on a connection that is kept open has. */
-export const keptOpen = { ...type, connection: 'keep-alive' };
+export const keptOpen = { 'content-type': 'application/json; charset=utf-8', connection: 'keep-alive' };
 
 /** A callback with characters of one, two, three and four bytes. */
 export function manyScripts() {
@@ -108,7 +118,6 @@ export async function startGuarded<Args extends unknown[]>(
   verify: unknown,
   ...args: Args
 ) {
-  const { options, handled, logged } = recordingOptions();
   const memory = memoryStore();
   const claims: string[] = [];
   const store: CallbackStore = {
@@ -117,7 +126,7 @@ export async function startGuarded<Args extends unknown[]>(
       return memory.claim(key, request);
     },
   };
-  const { url } = await start(server, { ...options, store, verify: verify as Verifier }, ...args);
+  const { url, handled, logged } = await startRecording(server, { store, verify: verify as Verifier }, ...args);
 
   return {
     url,
