@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { closeOnSignal, transferCallbackListener } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { later } from '../core/support.js';
 import { recordingOptions } from '../support/helpers/logger.js';
 import { post } from '../support/helpers/post.js';
 
@@ -96,9 +97,8 @@ test.each([
 });
 
 test('an idle session of HTTP/2 and one that has just begun are closed, and one with a delivery after its response', async () => {
-  let succeed = (): void => undefined;
-  const handlers = new Promise<void>((resolve) => (succeed = resolve));
-  const app = await startApp({ isHttp2: true, handlers });
+  const handling = later();
+  const app = await startApp({ isHttp2: true, handlers: handling.promise });
   const [idle, busy] = [connect(app.url), connect(app.url)];
   await Promise.all([once(idle, 'connect'), once(busy, 'connect')]);
   const delivery = busy.request({ ':method': 'POST', 'content-type': 'application/json' });
@@ -110,7 +110,7 @@ test('an idle session of HTTP/2 and one that has just begun are closed, and one 
   // The connection is accepted before the signal, and has no session yet.
   app.server.prependOnceListener('connection', app.signal);
   await Promise.all([idleClosed, once(connect(app.url), 'close')]);
-  succeed();
+  handling.resolve();
   expect(await text(delivery)).toBe('{"outcome":"processed"}');
   expect(await app.closed).toEqual({ unfinished: 0, ids: [] });
 });
@@ -127,9 +127,8 @@ test('a stream of HTTP/2 that stays open is cut after timeoutMs', async () => {
 });
 
 test('two signals within a second are one stop, and cut neither a handler nor a request of the app', async () => {
-  let succeed = (): void => undefined;
-  const handlers = new Promise<void>((resolve) => (succeed = resolve));
-  const app = await startApp({ handlers });
+  const handling = later();
+  const app = await startApp({ handlers: handling.promise });
   const checkout = ask(`${app.url}/checkout`);
   const delivered = post(app.url, transferSucceeded());
   await vi.waitFor(() => {
@@ -140,7 +139,7 @@ test('two signals within a second are one stop, and cut neither a handler nor a 
   // Without a listener it would end the process.
   expect(app.isListening()).toBe(true);
   app.signal();
-  succeed();
+  handling.resolve();
   expect(await delivered).toMatchObject({ status: 200 });
   await pause(100);
   for (const end of app.checkouts) end();

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
-import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Agent, type ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, plainServer, type Middleware } from '../support/servers/http-servers.js';
@@ -10,25 +10,17 @@ import { doing, startRecording } from './support.js';
 
 describe.each(nodeServers)('on $name', (server) => {
   test('a kept connection serves one delivery after another, also after refused ones', async () => {
-    const { url, handled } = await startRecording(server, { bodyLimitBytes: 2_000 });
+    const ports = new Set<number | undefined>();
+    const before = doing((request) => ports.add(request.socket.remotePort));
+    const { url, handled } = await startRecording(server, { bodyLimitBytes: 2_000 }, { before: [before] });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => {
       agent.destroy();
     });
-    const ports = new Set<number | undefined>();
-    const send = async (body: string, method = 'POST'): Promise<number | undefined> => {
-      const request = httpRequest(url, { agent, method, headers: { 'Content-Type': 'application/json' } });
-      request.end(body);
-      const [response] = (await once(request, 'response')) as [IncomingMessage];
-      ports.add(response.socket.localPort);
-      await response.toArray();
-      return response.statusCode;
-    };
     const good = JSON.stringify(transferSucceeded());
     const statuses = [];
-    for (const [body, method] of [[good], ['{'], [good, 'PUT'], ['x'.repeat(19_000), 'PUT'], [good]] as const) {
-      statuses.push(await send(body, method));
-    }
+    const sent = [[good], ['{'], [good, 'PUT'], ['x'.repeat(19_000), 'PUT'], [good]] as const;
+    for (const [body, method = 'POST'] of sent) statuses.push((await post(url, body, { agent, method })).status);
     expect(statuses).toEqual([200, 400, 405, 405, 200]);
     expect(ports.size).toBe(1);
     expect(handled).toHaveLength(1);

@@ -1,6 +1,6 @@
 import type { Express, RequestHandler, Router } from 'express';
 import { describe, expect, test } from 'vitest';
-import { transferToken, urlToken, type TransferCallback, type Verifier } from 'transfer-callbacks';
+import { transferToken, urlToken, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/helpers/containing.js';
 import { post, type Sent } from '../support/helpers/post.js';
@@ -10,9 +10,9 @@ import { expressServers, mountPath, notFoundBody } from '../support/servers/http
 import { serveForTest } from '../support/servers/serve-for-test.js';
 import { startRecording } from './support.js';
 
-/** Sends a request over a socket, because a client's URL parser would tidy the path; returns the response as text. */
-function postTo(url: string, target: string, callback: TransferCallback, method = 'POST'): Promise<string> {
-  const bytes = JSON.stringify(callback);
+/** Sends a callback over a socket, because a client's URL parser would tidy the path; returns the response as text. */
+function postTo(url: string, target: string, method = 'POST'): Promise<string> {
+  const bytes = JSON.stringify(transferSucceeded());
   const headers = { 'Content-Type': 'application/json', 'Content-Length': bytes.length };
   return overSocket(url, (socket) => {
     socket.write(head(url, headers, method).replace(mountPath, target) + bytes);
@@ -20,9 +20,9 @@ function postTo(url: string, target: string, callback: TransferCallback, method 
 }
 
 describe.each(expressServers)('on $name', (server) => {
-  const readers: [string, Verifier][] = [
-    ['urlToken', urlToken('a-secret-long-enough')],
-    ['a verifier that declares that it reads the path', Object.assign(() => true, { readsPath: true })],
+  const readers: [string, () => Verifier][] = [
+    ['urlToken', () => urlToken('a-secret-long-enough')],
+    ['a verifier that declares that it reads the path', () => Object.assign(() => true, { readsPath: true })],
   ];
   const others: [string, Verifier | undefined][] = [
     ['none', undefined],
@@ -43,7 +43,7 @@ describe.each(expressServers)('on $name', (server) => {
     const { url, handled, logged } = await startRecording(server, { ...(verify && { verify }) });
     for (const path of paths) {
       for (const method of methods) {
-        const text = await postTo(url, path, transferSucceeded(), method);
+        const text = await postTo(url, path, method);
         expect([path, method, parseStatus(text)]).toEqual([path, method, 404]);
         if (method !== 'HEAD') expect(text).toContain(notFoundBody);
       }
@@ -56,21 +56,21 @@ describe.each(expressServers)('on $name', (server) => {
     await expectLeftToApp(verify, [...elsewhere, ...oneBelow], ['POST', 'PUT']);
   });
 
-  test.each(readers)('with %s as verifier, POST one segment below is a delivery', async (_name, verify) => {
-    const { url } = await startRecording(server, { verify });
+  test.each(readers)('with %s as verifier, POST one segment below is a delivery', async (_name, make) => {
+    const { url } = await startRecording(server, { verify: make() });
     for (const path of oneBelow) {
-      expect([path, parseStatus(await postTo(url, path, transferSucceeded()))]).not.toEqual([path, 404]);
+      expect([path, parseStatus(await postTo(url, path))]).not.toEqual([path, 404]);
     }
     // Alone or as one of several.
-    const listed = await startRecording(server, { verify: [() => true, verify] });
-    expect(parseStatus(await postTo(listed.url, `${mountPath}/token`, transferSucceeded()))).not.toBe(404);
+    const listed = await startRecording(server, { verify: [() => true, make()] });
+    expect(parseStatus(await postTo(listed.url, `${mountPath}/token`))).not.toBe(404);
   });
 
   test.each(readers)(
     'with %s as verifier, other paths are left to the app, and other methods one segment below',
-    async (_name, verify) => {
-      await expectLeftToApp(verify, elsewhere, ['POST', 'PUT']);
-      await expectLeftToApp(verify, oneBelow, methods);
+    async (_name, make) => {
+      await expectLeftToApp(make(), elsewhere, ['POST', 'PUT']);
+      await expectLeftToApp(make(), oneBelow, methods);
     },
   );
 
@@ -78,7 +78,7 @@ describe.each(expressServers)('on $name', (server) => {
     const { url, handled } = await startRecording(server);
     const targets = [mountPath, `${mountPath}/`, `${mountPath}?q=1`, `${mountPath}/?q=1`, url];
     for (const target of targets) {
-      expect([target, parseStatus(await postTo(url, target, transferSucceeded()))]).toEqual([target, 200]);
+      expect([target, parseStatus(await postTo(url, target))]).toEqual([target, 200]);
     }
     expect(handled).toHaveLength(targets.length);
   });
@@ -86,10 +86,6 @@ describe.each(expressServers)('on $name', (server) => {
 
 describe.each(expressServers)('in a separate app on $name', ({ framework, router }) => {
   const secret = 'a-secret-of-the-first-tenant';
-  async function serveApp(app: Express): Promise<string> {
-    const url = await serveForTest(app);
-    return url;
-  }
 
   type Declare = (app: Express, callbacks: Router) => unknown;
   /** Serves an app in which the router is declared so. */
@@ -97,7 +93,7 @@ describe.each(expressServers)('in a separate app on $name', ({ framework, router
     const { options, handled, logged } = recordingOptions();
     const app = framework();
     declare(app, router(options));
-    return { url: await serveApp(app), handled, logged };
+    return { url: await serveForTest(app), handled, logged };
   }
 
   const routes: [string, Declare][] = [
@@ -127,7 +123,7 @@ describe.each(expressServers)('in a separate app on $name', ({ framework, router
     const app = framework();
     app.post('/shared/:token', router({ ...options, verify: urlToken(secret) }));
     app.post('/callbacks/transfers/:token', router({ ...options, verify: perTransfer }));
-    const url = await serveApp(app);
+    const url = await serveForTest(app);
     const [first, second] = [transferSucceeded(), transferSucceeded({ externalId: 'payout-1' })];
     for (const wrong of ['a-guess', `${secret}x`, '%2F']) {
       expect((await post(`${url}/shared/${wrong}`, first)).status).toBe(401);
@@ -141,7 +137,7 @@ describe.each(expressServers)('in a separate app on $name', ({ framework, router
   test('a verifier of yours reads the parameters of the route', async () => {
     const verify = ({ params }: { params: Record<string, unknown> }): boolean => params.tenant === 'acme';
     const callbacks = router({ ...recordingOptions().options, verify });
-    const url = await serveApp(framework().post('/:tenant/callbacks', callbacks));
+    const url = await serveForTest(framework().post('/:tenant/callbacks', callbacks));
     expect((await post(`${url}/acme/callbacks`, transferSucceeded())).status).toBe(200);
     expect((await post(`${url}/other/callbacks`, transferSucceeded())).status).toBe(401);
   });
@@ -196,7 +192,7 @@ describe.each(expressServers)('in a separate app on $name', ({ framework, router
       const app = framework();
       declare(app, router(options), router(options));
       app.all('/a/b', (_request, response) => void response.send('a page of the app'));
-      const url = await serveApp(app);
+      const url = await serveForTest(app);
       expect((await post(`${url}/a/b`, transferSucceeded())).body).toBe('a page of the app');
       expect(handled).toEqual([]);
     },
@@ -211,7 +207,7 @@ describe.each(expressServers)('in a separate app on $name', ({ framework, router
     app.use((_request, response) => {
       response.send('a page of the app');
     });
-    const url = await serveApp(app);
+    const url = await serveForTest(app);
     for (const path of ['callbacks/health', 'guarded/a/b', 'login']) {
       expect((await post(`${url}/${path}`, transferSucceeded())).body).toBe('a page of the app');
     }

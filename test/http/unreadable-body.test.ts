@@ -1,12 +1,12 @@
 import { once } from 'node:events';
-import { createServer, request as httpRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { readBody } from '../../src/http/body.js';
 import { containing } from '../support/helpers/containing.js';
 import { nodeServers, type Middleware } from '../support/servers/http-servers.js';
+import { serveForTest } from '../support/servers/serve-for-test.js';
 import { errorBody, post } from '../support/helpers/post.js';
 import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 import { later } from '../core/support.js';
@@ -117,24 +117,17 @@ describe.each(nodeServers)('on $name', (server) => {
 
 describe('readBody', () => {
   test.each(moments)('readBody resolves with undefined if the client has disconnected %s', async (_when, moment) => {
-    const read = later();
-    let body: unknown = 'none yet';
-    const server = createServer((request) => {
+    const read = later<unknown>();
+    const url = await serveForTest((request) => {
       const closed = new Promise((resolve) => request.once('close', resolve).once('error', resolve));
       client.destroy();
       void moment(closed)
         .then(() => readBody(request, 1_000))
-        .then((found) => {
-          body = found;
-          read.resolve();
-        });
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const client = httpRequest({ port: (server.address() as AddressInfo).port, method: 'POST', headers: json });
+        .then(read.resolve);
+    });
+    const client = httpRequest(url, { method: 'POST', headers: json });
     client.on('error', () => undefined).write('{');
-    await read.promise;
-    expect(body).toBeUndefined();
+    expect(await read.promise).toBeUndefined();
   });
 
   test('an error of a request that another host has made does not end the process', async () => {
