@@ -18,8 +18,6 @@ function withBytes(bytes: readonly number[]): Buffer[] {
   return [Buffer.concat([head, odd, tail]), Buffer.concat([head, tail, odd]), Buffer.concat([odd, head, tail])];
 }
 
-const invalid = errorBody(400, 'The body is not UTF-8.');
-
 describe.each(roads)('on $name', (server) => {
   test('a body is read whose type and encoding are those of JSON in UTF-8', async () => {
     const { url, handled } = await startRecording(server);
@@ -74,7 +72,7 @@ describe.each(roads)('on $name', (server) => {
     const littleEndian = Buffer.from(`\ufeff${JSON.stringify(transferSucceeded())}`, 'utf16le');
     for (const body of [...notUtf8.flatMap(withBytes), littleEndian, Buffer.from(littleEndian).swap16()]) {
       const response = await post(url, body);
-      expect([response.status, response.body]).toEqual([400, invalid]);
+      expect([response.status, response.body]).toEqual([400, errorBody(400, 'The body is not UTF-8.')]);
     }
     expect(handled).toEqual([]);
   });

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { headerToken, memoryStore, RetryLater, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import fc from '../support/helpers/fast-check.js';
-import { plainServer, webServer, type Started } from '../support/servers/http-servers.js';
+import { roads, type Started } from '../support/servers/http-servers.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 
@@ -16,13 +16,11 @@ function handle({ data: { reference } }: TransferCallback): void {
 
 const started: Started[] = [];
 beforeAll(async () => {
-  for (const server of [plainServer, webServer]) {
+  for (const server of roads) {
     const options = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: recordingLogger() };
     started.push(await server.start({ ...options, verify: headerToken('X-Token', secret), bodyLimitBytes: 2_000 }));
   }
-});
-afterAll(async () => {
-  for (const { close } of started) await close();
+  return () => Promise.all(started.map(({ close }) => close()));
 });
 
 const callbacks = fc

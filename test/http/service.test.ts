@@ -162,10 +162,7 @@ describe.each(roads)('on $name', (server) => {
   });
 });
 
-const mounts = [transferCallbackRouter, transferCallbackListener, transferCallbackHandler];
 const { options } = recordingOptions();
-const receiverOf = (service: unknown) =>
-  transferCallbackReceiver({ ...(options as object), service } as ReceiverOptions);
 
 test.each<[string, object, unknown, message: string]>([
   [
@@ -189,11 +186,11 @@ test.each<[string, object, unknown, message: string]>([
     'Expected `verify` to be verifiers of which at most one',
   ],
 ])('a mount is refused for %s', (_what, definition, verify, message) => {
-  const service = define(definition);
-  for (const mount of mounts) {
-    const beside: object = { ...options, service, verify };
-    for (const given of [{ receiver: receiverOf(service), verify }, beside]) {
-      expect(() => mount(given as never)).toThrow(
+  const own: object = { ...options, service: define(definition) };
+  const receiver = transferCallbackReceiver(own as ReceiverOptions);
+  for (const mount of [transferCallbackRouter, transferCallbackListener, transferCallbackHandler]) {
+    for (const given of [{ receiver }, own]) {
+      expect(() => mount({ ...given, verify } as never)).toThrow(
         expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
       );
     }
