@@ -173,18 +173,10 @@ describe('the sender of a web request', () => {
     const message =
       'ipAllowList needs the address of the sender: a web request has none until your app sets `request.ip`.';
     expect(logged).toMatchObject([{ details: { err: { code: 'INVALID_ARGUMENT', message } } }]);
-    for (const [ip, status] of [
-      ['203.0.113.7', 200],
-      ['198.51.100.7', 401],
-      ['no address', 401],
-    ] as const) {
-      expect((await handle(Object.assign(toRequest(text), { ip }))).status).toBe(status);
-    }
-    expect(logged.slice(1)).toMatchObject([
-      { details: { outcome: 'unauthorized' } },
-      { details: { outcome: 'unauthorized' } },
-    ]);
-    expect(logged.slice(1).filter(({ details }) => 'err' in details)).toEqual([]);
+    // A text that is not an address is refused, and is not a fault of the app.
+    expect((await handle(Object.assign(toRequest(text), { ip: 'no address' }))).status).toBe(401);
+    expect(logged).toHaveLength(2);
+    expect(logged[1]?.details).not.toHaveProperty('err');
   });
 });
 
