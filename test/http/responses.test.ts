@@ -177,22 +177,6 @@ test('of all outcomes and faults only processed, duplicate and the declared igno
   }
 });
 
-describe.each(httpServers)('on $name', (server) => {
-  test.each(rows)(
-    'the response to $outcome is $status',
-    async ({ outcome, status, headers = keptOpen, message, request }) => {
-      const response = await request(server);
-      const body = message === undefined ? JSON.stringify({ outcome }) : errorBody(status, message);
-      expect(response.status).toBe(status);
-      expect(response.body).toBe(body);
-      expect(response.headers['content-length']).toBe(String(Buffer.byteLength(body)));
-      // A web response cannot end its connection.
-      const connection = outcome === 'closing' && server !== webServer ? 'close' : 'keep-alive';
-      expect(ownHeaders(response)).toEqual({ ...headers, connection });
-    },
-  );
-});
-
 /** Everything that others have sent over the wire from an error. Nothing of it may show. */
 const tale = 'tale of postgres://admin:hunter2@db';
 const passing = { status: 200, statusCode: 200, expose: true, body: tale, toJSON: () => tale };
@@ -213,9 +197,21 @@ const places: [OutcomeName, (fail: Fail) => object][] = [
   ['store_unavailable', (fail) => ({ store: { claim: fail } })],
 ];
 
-// What a response has beside its outcome: the first wrong place, when to come again, and the end of its connection.
-
 describe.each(httpServers)('on $name', (server) => {
+  test.each(rows)(
+    'the response to $outcome is $status',
+    async ({ outcome, status, headers = keptOpen, message, request }) => {
+      const response = await request(server);
+      const body = message === undefined ? JSON.stringify({ outcome }) : errorBody(status, message);
+      expect(response.status).toBe(status);
+      expect(response.body).toBe(body);
+      expect(response.headers['content-length']).toBe(String(Buffer.byteLength(body)));
+      // A web response cannot end its connection.
+      const connection = outcome === 'closing' && server !== webServer ? 'close' : 'keep-alive';
+      expect(ownHeaders(response)).toEqual({ ...headers, connection });
+    },
+  );
+
   test.each(places)(
     'nothing that is thrown before `%s`, or rejected with, reaches the wire',
     async (outcome, given) => {

@@ -115,26 +115,24 @@ describe.each(nodeServers)('on $name', (server) => {
   });
 });
 
-describe('readBody', () => {
-  test.each(moments)('readBody resolves with undefined if the client has disconnected %s', async (_when, moment) => {
-    const read = later<unknown>();
-    const url = await serveForTest((request) => {
-      const closed = new Promise((resolve) => request.once('close', resolve).once('error', resolve));
-      client.destroy();
-      void moment(closed)
-        .then(() => readBody(request, 1_000))
-        .then(read.resolve);
-    });
-    const client = httpRequest(url, { method: 'POST', headers: json });
-    client.on('error', () => undefined).write('{');
-    expect(await read.promise).toBeUndefined();
+test.each(moments)('readBody resolves with undefined if the client has disconnected %s', async (_when, moment) => {
+  const read = later<unknown>();
+  const url = await serveForTest((request) => {
+    const closed = new Promise((resolve) => request.once('close', resolve).once('error', resolve));
+    client.destroy();
+    void moment(closed)
+      .then(() => readBody(request, 1_000))
+      .then(read.resolve);
   });
+  const client = httpRequest(url, { method: 'POST', headers: json });
+  client.on('error', () => undefined).write('{');
+  expect(await read.promise).toBeUndefined();
+});
 
-  test('an error of a request that another host has made does not end the process', async () => {
-    // Node's own requests keep an error to themselves while nobody listens; those of test tools and shims do not.
-    const request = new Readable({ read: () => undefined });
-    const body = readBody(Object.assign(request, { headers: { 'content-type': 'application/json' } }) as never, 1_000);
-    request.destroy(new Error('gone'));
-    expect(await body).toBeUndefined();
-  });
+test('an error of a request that another host has made does not end the process', async () => {
+  // Node's own requests keep an error to themselves while nobody listens; those of test tools and shims do not.
+  const request = new Readable({ read: () => undefined });
+  const body = readBody(Object.assign(request, { headers: { 'content-type': 'application/json' } }) as never, 1_000);
+  request.destroy(new Error('gone'));
+  expect(await body).toBeUndefined();
 });
