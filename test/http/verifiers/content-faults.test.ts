@@ -12,39 +12,33 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const [keys, foreign] = keyPairs.ed25519;
-const [secret, strangers] = ['first-secret-0123456789', 'strangers-secret-0123456789'];
 const content = { header: 'X-Signature', timestamp: 'X-Time', signed: '{x-id}.{timestamp}{body}', toleranceMs: 30_000 };
 const url = 'https://merchant.example/callbacks';
 const covered = ['@method', '@authority', '@path', 'x-id'];
-const byKeys = { own: toPrivatePem(keys), other: toPrivatePem(foreign) };
 
-const byMessage = (publicKeys: string) => messageSignature({ publicKeys, url, covered, toleranceMs: 30_000 });
+/** The key that a verifier takes, and the secret that its sender signs with. */
+const bySecret = {
+  own: { key: 'first-secret-0123456789', secret: 'first-secret-0123456789' },
+  foreign: { key: 'strangers-secret-0123456789', secret: 'strangers-secret-0123456789' },
+};
+const [own, foreign] = keyPairs.ed25519;
+const byKeys = {
+  own: { key: toPem(own), secret: toPrivatePem(own) },
+  foreign: { key: toPem(foreign), secret: toPrivatePem(foreign) },
+};
 
 type Verify = Pick<SignatureVerifier, 'sign'> &
   ((...args: Parameters<SignatureVerifier>) => boolean | Promise<boolean>);
 
-/** Each verifier, that of a stranger, and what both sign with. */
-const verifiers: readonly [string, Verify, Verify, { own: string; other: string }][] = [
-  [
-    'hmacSignature',
-    hmacSignature({ ...content, secrets: secret }),
-    hmacSignature({ ...content, secrets: strangers }),
-    { own: secret, other: strangers },
-  ],
+const verifiers: readonly [string, (key: string) => Verify, typeof byKeys][] = [
+  ['hmacSignature', (secrets) => hmacSignature({ ...content, secrets }), bySecret],
   [
     'hmacSignature that finds its secret',
-    hmacSignature({ ...content, secrets: () => Promise.resolve(secret) }),
-    hmacSignature({ ...content, secrets: strangers }),
-    { own: secret, other: strangers },
+    (key) => hmacSignature({ ...content, secrets: () => Promise.resolve(key) }),
+    bySecret,
   ],
-  [
-    'publicKeySignature',
-    publicKeySignature({ ...content, publicKeys: toPem(keys) }),
-    publicKeySignature({ ...content, publicKeys: toPem(foreign) }),
-    byKeys,
-  ],
-  ['messageSignature', byMessage(toPem(keys)), byMessage(toPem(foreign)), byKeys],
+  ['publicKeySignature', (publicKeys) => publicKeySignature({ ...content, publicKeys }), byKeys],
+  ['messageSignature', (publicKeys) => messageSignature({ publicKeys, url, covered, toleranceMs: 30_000 }), byKeys],
 ];
 
 const sentMs = 1_790_000_000_000;
@@ -52,12 +46,13 @@ const callback = transferSucceeded();
 const body = JSON.stringify(callback);
 type Headers = NonNullable<Sent['headers']>;
 
-describe.each(verifiers)('%s', (_name, verify, strangersOwn, secrets) => {
-  const sign = (text = body): Headers => verify.sign(text, { secret: secrets.own, headers: { 'X-Id': '7' } });
+describe.each(verifiers)('%s', (_name, make, { own, foreign }) => {
+  const sign = ({ key, secret } = own, text = body): Headers =>
+    make(key).sign(text, { secret, headers: { 'X-Id': '7' } });
 
   test.each(roads)('refuses what is not signed as it came, on $name', async (road) => {
     vi.useFakeTimers({ toFake: ['Date'], now: sentMs });
-    const { url, admits, refuses, thrown } = await startGuarded(road, verify);
+    const { url, admits, refuses, thrown } = await startGuarded(road, make(own.key));
     const right = sign();
     const changed = (name: string, value: string | undefined) => ({ headers: { ...right, [name]: value } });
     const otherBodies = [`${body} `, body.slice(1), ` ${body}`, JSON.stringify(callback, undefined, 1), '', '{}'];
@@ -70,7 +65,7 @@ describe.each(verifiers)('%s', (_name, verify, strangersOwn, secrets) => {
       const other = text.slice(0, at) + (text.charAt(at) === '1' ? '2' : '1') + text.slice(at + 1);
       for (const each of [undefined, '', 'x', ',', other]) await refuses(url, changed(name, each), body);
     }
-    await refuses(url, { headers: strangersOwn.sign(body, { secret: secrets.other, headers: { 'X-Id': '7' } }) }, body);
+    await refuses(url, { headers: sign(foreign) }, body);
     expect(thrown()).toEqual([]);
     await admits(url, { headers: right }, callback);
   });
@@ -80,7 +75,7 @@ describe.each(verifiers)('%s', (_name, verify, strangersOwn, secrets) => {
     const headers = Object.fromEntries(Object.entries(sign()).map(([name, value]) => [name, String(value)]));
     const acceptedAfter = async (ms: number): Promise<boolean> => {
       vi.setSystemTime(sentMs + ms);
-      return verify({ method: 'POST', headers }, undefined, Buffer.from(body));
+      return make(own.key)({ method: 'POST', headers }, undefined, Buffer.from(body));
     };
     // RFC 9421 has an end of its own, which `sign` puts a minute after the beginning.
     const endMs = 'signature-input' in headers ? 60_000 : 30_000;
@@ -89,7 +84,8 @@ describe.each(verifiers)('%s', (_name, verify, strangersOwn, secrets) => {
   });
 
   test('refuses a request whose body was not read', async () => {
-    const request = { method: 'POST', headers: sign('') as Record<string, string> };
+    const request = { method: 'POST', headers: sign(own, '') as Record<string, string> };
+    const verify = make(own.key);
     expect(await verify(request, undefined, Buffer.alloc(0))).toBe(true);
     expect(await verify(request, undefined, undefined)).toBe(false);
   });
