@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { createPool } from 'mysql2/promise';
 import postgresJs from 'postgres';
-import { expect, onTestFinished, test, describe, afterAll, beforeAll } from 'vitest';
+import { expect, onTestFinished, test, describe, beforeAll } from 'vitest';
 import { runMigrations } from 'graphile-worker';
 import { PgBoss } from 'pg-boss';
 import { pgStore } from 'transfer-callbacks';
@@ -19,7 +19,6 @@ import type { Library } from './opened.js';
 import { prisma6, prisma7 } from './prisma.js';
 import { expectOneJob, expectOneJobOfBoss } from '../examples/postgres-queue.js';
 import { removeTemporary } from '../support/programs/child.js';
-import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { makeFolder } from '../support/servers/server.js';
 import { readText, root } from '../docs/pages.js';
 
@@ -101,12 +100,11 @@ const modules = fileURLToPath(new URL('node_modules', import.meta.url));
 const schema = readText('examples/prisma/schema.prisma');
 
 describe('examples/prisma', () => {
+  const server = startPostgresForFile();
   let folder: string;
-  let server: PostgresServer;
 
   // A copy, so that nothing is generated into the repository.
   beforeAll(async () => {
-    server = await startPostgres(18);
     folder = await makeFolder();
     await symlink(modules, join(folder, 'node_modules'));
     for (const file of ['package.json', 'old-code.ts', 'prisma.ts', 'schema.prisma']) {
@@ -119,12 +117,8 @@ describe('examples/prisma', () => {
       // Prisma would download the engine of its migrations, which the example does not need.
       env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath },
     });
+    return () => removeTemporary(folder);
   }, 300_000);
-
-  afterAll(async () => {
-    await server.stop();
-    await removeTemporary(folder);
-  });
 
   async function runExample(file = 'prisma.ts'): Promise<string> {
     const tsx = join(root, 'node_modules/tsx/dist/loader.mjs');

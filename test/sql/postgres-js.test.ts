@@ -7,22 +7,18 @@ import { Client, type Pool } from 'pg';
 import { drizzleStore, postgresJsStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import postgres, { type TransactionSql } from 'postgres';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import postgres, { type Sql, type TransactionSql } from 'postgres';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { claimFree } from '../stores/support.js';
 import { receiverOf } from '../core/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
-import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
-import type { Sql } from 'postgres';
+import { startPostgresForFile } from '../support/servers/postgres-for-file.js';
 
-let server: PostgresServer;
 let admin: Pool;
-beforeAll(async () => {
-  server = await startPostgres(18);
-  admin = server.pool();
-  await admin.query('CREATE TABLE written (name text); CREATE TABLE pairs (id text, half text)');
+const server = startPostgresForFile((started) => {
+  admin = started.pool();
+  return admin.query('CREATE TABLE written (name text); CREATE TABLE pairs (id text, half text)');
 });
-afterAll(() => server.stop());
 
 /** How a handler writes, in each library on postgres.js, and how its store is made. */
 const libraries = {

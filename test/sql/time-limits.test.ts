@@ -1,5 +1,5 @@
-// What the time limits of clients do. The `query_timeout` of pg gives up a BEGIN whose reply is late. Some libraries then give the connection back with the
-// transaction open, or not at all.
+// What the time limits of clients do. The `query_timeout` of pg gives up a BEGIN whose reply is late. Some libraries then
+// give the connection back with the transaction open, or not at all.
 import { randomUUID } from 'node:crypto';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import createKnex, { type Knex } from 'knex';
@@ -100,9 +100,7 @@ for (const library of libraries) {
   const open = library.open.postgres;
   if (open === undefined || runOwn === undefined) continue;
   for (const max of [1, 2]) {
-    test(`nothing is kept of a failed handler of ${library.name} whose ROLLBACK was dropped, with a pool of ${max}`, async ({
-      expect,
-    }) => {
+    test(`nothing is kept of a failed handler of ${library.name} whose ROLLBACK was dropped, with a pool of ${max}`, async () => {
       const play = async (waits: (typeof waiting)[number], next: (typeof nextUsers)[number]): Promise<void> => {
         const { client, transaction, close } = await open(`${server.url}${impatience}`, max);
         const table = `callbacks_${randomUUID().slice(0, 8)}`;
