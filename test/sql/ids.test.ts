@@ -3,7 +3,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { databases } from './databases.js';
-import { describeDatabases, libraries, librariesOn } from './libraries.js';
+import { describeDatabases, librariesOn } from './libraries.js';
 import { makeStore } from './factories.js';
 
 /**
@@ -50,9 +50,8 @@ test.each(databases.filter(({ dialect }) => dialect === 'postgres'))(
     await admin.connect();
     await admin.query("CREATE COLLATION ignoring (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
     const outcomes: string[][] = [];
-    for (const { name, open } of libraries) {
-      const opened = await open.postgres?.(server.url, 4);
-      if (opened === undefined) continue;
+    for (const { name, open } of librariesOn('postgres', server)) {
+      const opened = await open(server.url, 4);
       const table = `ignoring_${outcomes.length}`;
       const store = makeStore({ name }, opened.client, 'postgres', { table });
       await store.migrate();

@@ -1,13 +1,10 @@
 import { prismaStore } from 'transfer-callbacks';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { forkApp } from '../support/programs/child.js';
 import { keepLedger } from '../support/programs/ledger.js';
 import type { AppOptions } from './app.js';
-import { databases, type Started } from './databases.js';
+import { databases } from './databases.js';
 import { prisma7 } from './prisma.js';
-
-let server: Started | undefined;
-afterEach(() => server?.stop());
 
 test.each([
   ['PostgreSQL 18', 'postgres', 300],
@@ -16,7 +13,8 @@ test.each([
   'through Prisma on %s the ledger has exactly one row for each transfer and each event of onOther, whatever their handlers do wrong',
   async (name, dialect, count) => {
     const database = databases.find((each) => each.name === name) ?? expect.fail();
-    const { url, kill, restart } = (server = await database.start());
+    const { url, stop, kill, restart } = await database.start();
+    onTestFinished(stop);
     const { client, transaction = expect.fail(), close } = (await prisma7.open[dialect]?.(url, 4)) ?? expect.fail();
     const store = prismaStore(client as Parameters<typeof prismaStore>[0], { dialect });
     await store.migrate();

@@ -48,10 +48,6 @@ export function librariesOn(dialect: Dialect, server: Pick<Started, 'url'>) {
   });
 }
 
-export function findLibrary(name: string): Library {
-  return libraries.find((each) => each.name === name) ?? expect.fail(`There is no ${name}.`);
-}
-
 /** `SQL_DATABASES='PostgreSQL 18,SQLite'` tries those alone. */
 const chosen = process.env.SQL_DATABASES?.split(',');
 

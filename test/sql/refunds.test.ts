@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, beforeAll } from 'vitest';
 import { pgStore } from 'transfer-callbacks';
 import { raceInProcess, transfersOr, race } from '../support/helpers/reversal-race.js';
 import { databases } from './databases.js';
-import { describeDatabases, librariesOn, findLibrary } from './libraries.js';
+import { describeDatabases, libraries, librariesOn } from './libraries.js';
 import { post } from '../support/helpers/post.js';
 import { announced, factsOf } from '../support/helpers/reversing.js';
 import { forkApp } from '../support/programs/child.js';
@@ -72,7 +72,7 @@ test.each(raced.flatMap((each) => [[...each, 'go on'] as const, [...each, 'end']
   'with %s on %s each transfer is refunded once while processes are killed and the records of successes %s',
   async (name, database, what) => {
     const { dialect, start } = databases.find((each) => each.name === database) ?? expect.fail();
-    const library = findLibrary(name);
+    const library = libraries.find((each) => each.name === name) ?? expect.fail();
     const { url, stop } = await start();
     onTestFinished(stop);
     const { client, transaction = expect.fail(), close } = (await library.open[dialect]?.(url, 4)) ?? expect.fail();
