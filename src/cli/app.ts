@@ -29,8 +29,14 @@ export async function connectApp(config: string | undefined, instead: string): P
   if (file === undefined) throw new UsageError(`Expected ${configFile} in ${process.cwd()}. ${example}`);
   const { receiver, pending, paid } = (await loadExports(file)) as Partial<ConnectedApp>;
   if (receiver === undefined) throw new UsageError(`Expected ${file} to export receiver. ${example}`);
-  requireReceiver(`receiver of ${file}`, receiver);
-  // One made by hand may have no service.
+  // An app may make it by hand.
+  const known = receiver as Partial<typeof receiver> | null;
+  const missing = (['receive', 'inspect', 'close', 'options'] as const).find((part) => known?.[part] === undefined);
+  if (missing !== undefined) {
+    throw new UsageError(
+      `Expected the receiver of ${file} to be made by transferCallbackReceiver(). It has no \`${missing}\`.`,
+    );
+  }
   const { store, service } = receiver.options as Partial<typeof receiver.options>;
   if (service?.ask === undefined) {
     throw new UsageError(
@@ -66,12 +72,4 @@ async function waitForStore(store: CallbackStore<unknown> | undefined): Promise<
   const tooLong = pause(connectingMs, waiting).then(() => true);
   while (performance.now() < endsAt && !(await Promise.race([isReady(), tooLong]))) await pause(pauseMs);
   waiting.abort();
-}
-
-/** Throws UsageError if a receiver lacks one of its parts. An app may make it by hand. */
-function requireReceiver(name: string, receiver: unknown): void {
-  const known = (receiver ?? {}) as Readonly<Record<string, unknown>>;
-  const missing = ['receive', 'inspect', 'close', 'options'].find((part) => known[part] === undefined);
-  if (missing === undefined) return;
-  throw new UsageError(`Expected the ${name} to be made by transferCallbackReceiver(). It has no \`${missing}\`.`);
 }

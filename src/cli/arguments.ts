@@ -45,21 +45,20 @@ function parseStrictly<const T extends NonNullable<ParseArgsConfig['options']>>(
     // Node repeats what was given, which may be a URL with a password.
     if (message.startsWith('Unknown option')) {
       const [, option] = /^Unknown option '(--?[\w-]{1,40})'/.exec(message) ?? [];
-      throw new UsageError(option === undefined ? 'Unknown option.' : describeUnknown(option, Object.keys(options)));
+      if (option === undefined) throw new UsageError('Unknown option.');
+      const advice = adviseName(option.replace(/^-+/, ''), [...Object.keys(options), 'help'], '--');
+      throw new UsageError(`Unknown option '${option}'${advice}`);
     }
     // Node adds advice after the first sentence.
     throw new UsageError(`${String(message.split('. ')[0]).replace(/\.$/, '')}.`);
   }
 }
 
-function describeUnknown(option: string, names: readonly string[]): string {
-  const known = [...names, 'help'];
-  const meant = didYouMean(option.replace(/^-+/, ''), known);
-  const advice =
-    meant === undefined
-      ? `; known are ${known.map((name) => `--${name}`).join(', ')}.`
-      : `. Did you mean \`--${meant}\`?`;
-  return `Unknown option '${option}'${advice}`;
+/** Ends the error of an unknown name: by the name that was probably meant, or else by all. */
+export function adviseName(given: string, known: readonly string[], prefix = ''): string {
+  const meant = didYouMean(given, known);
+  if (meant !== undefined) return `. Did you mean \`${prefix}${meant}\`?`;
+  return `; known are ${known.map((name) => prefix + name).join(', ')}.`;
 }
 
 /**

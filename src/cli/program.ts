@@ -1,7 +1,6 @@
 import { describeGiven } from '../lib/checks.js';
-import { didYouMean } from '../lib/text.js';
 import type { TransferCallbackError } from '../lib/errors.js';
-import { describeInvalid, UsageError } from './arguments.js';
+import { adviseName, describeInvalid, UsageError } from './arguments.js';
 import { messageOf, print, printable, stdout } from './terminal.js';
 
 interface Command {
@@ -118,10 +117,7 @@ async function runCommand({ version, help, commands }: Program, [name, ...args]:
   }
   const command = commands.get(asked);
   if (command === undefined) {
-    const known = [...commands.keys()];
-    const meant = didYouMean(asked, known);
-    const advice = meant === undefined ? `; known are ${known.join(', ')}.` : `. Did you mean \`${meant}\`?`;
-    throw new UsageError(`Unknown command: got ${describeGiven(asked)}${advice}`);
+    throw new UsageError(`Unknown command: got ${describeGiven(asked)}${adviseName(asked, [...commands.keys()])}`);
   }
   if (wantsHelp || rest.includes('--help') || rest.includes('-h')) {
     print(command.help);
