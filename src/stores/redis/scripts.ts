@@ -2,31 +2,23 @@
 // fails because a server has not seen the script.
 
 /**
- * Renews a claim if it is still the caller's.
+ * Makes a script that sends a command if a claim is still the caller's.
  *
  * KEYS[1]  the callback's key
  * ARGV[1]  the caller's claim, as it was set
- * ARGV[2]  the length of the lease in milliseconds
- * reply    1 if renewed, 0 if the key holds another value or none
+ * reply    1 if the command was sent, 0 if the key holds another value or none
  */
-export const renewScript = `\
+const ifHeld = (command: string): string => `\
 if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return redis.call(${command})
 end
 return 0`;
 
-/**
- * Releases a claim if it is still the caller's.
- *
- * KEYS[1]  the callback's key
- * ARGV[1]  the caller's claim, as it was set
- * reply    1 if released, 0 if the key holds another value or none
- */
-export const releaseScript = `\
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return redis.call('DEL', KEYS[1])
-end
-return 0`;
+/** Renews a claim. ARGV[2] is the length of the lease in milliseconds. */
+export const renewScript = ifHeld("'PEXPIRE', KEYS[1], ARGV[2]");
+
+/** Releases a claim. */
+export const releaseScript = ifHeld("'DEL', KEYS[1]");
 
 /**
  * Reads a record, and how long it lasts. A user without the right to PTTL still reads the record.
