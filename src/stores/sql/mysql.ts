@@ -214,7 +214,7 @@ function toSteps(
       } catch (error) {
         const found = await readLocked(send, table, ids);
         if (isHandled(found)) {
-          await send(giveLockBack(idleTimeoutMs));
+          await send(restore(table, transfer, idleTimeoutMs));
           return found;
         }
         // After any other error the transaction may have ended.
@@ -279,7 +279,7 @@ function takeLock(table: Table, id: string, idleTimeoutMs: number | null): strin
     // Last of what may fail: a lock that is taken by a statement that fails is kept.
     `@tc_got = ${failUnless(`COALESCE(GET_LOCK(${name}, 0), 0)`)}`,
     `@tc_name = ${name}`,
-    ...(idleTimeoutMs === null ? [] : [rememberIdle, `wait_timeout = ${toSeconds(idleTimeoutMs)}`]),
+    ...(idleTimeoutMs === null ? [] : [`@tc_idle = ${ownIdle}`, `wait_timeout = ${toSeconds(idleTimeoutMs)}`]),
     // After some errors, such as a deadlock, the server has rolled back the whole transaction. If the handler goes on,
     // its next statement would otherwise be committed by itself.
     'autocommit = 0',
@@ -311,13 +311,9 @@ function commitIfHandled(table: Table, ids: Ids, { token }: ClaimRequest, idleTi
   @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(idleTimeoutMs)}, autocommit = 0, autocommit = 1`;
 }
 
-/** Puts the session back before anything was written. */
-function giveLockBack(idleTimeoutMs: number | null): string {
-  return `SET @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(idleTimeoutMs)}, autocommit = 1`;
-}
-
 /**
- * Puts the session back after ROLLBACK. Also after a first statement that has taken the lock, and not noted its name.
+ * Puts the session back after ROLLBACK, or before anything was written. Also after a first statement that has taken the
+ * lock, and not noted its name.
  */
 function restore(table: Table, id: string, idleTimeoutMs: number | null): string {
   return `SET @tc_left = ${releaseHeld}, @tc_got = RELEASE_LOCK(${lockName(table, id)}), @tc_name = NULL${restoreIdle(idleTimeoutMs)}, autocommit = 1`;
@@ -326,7 +322,6 @@ function restore(table: Table, id: string, idleTimeoutMs: number | null): string
 const releaseHeld = 'IF(@tc_name IS NULL, 0, RELEASE_LOCK(@tc_name))';
 /** Once for each session: later its `wait_timeout` may be the one of a claim. MariaDB makes a decimal of COALESCE. */
 const ownIdle = 'CAST(COALESCE(@tc_idle, @@wait_timeout) AS UNSIGNED)';
-const rememberIdle = `@tc_idle = ${ownIdle}`;
 
 function restoreIdle(idleTimeoutMs: number | null): string {
   return idleTimeoutMs === null ? '' : `, wait_timeout = ${ownIdle}`;
