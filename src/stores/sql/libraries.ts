@@ -2,7 +2,6 @@ import { hasMethods, invalidSecret, maxTimerMs, onlyKnownOptions } from '../../l
 import { pause } from '../../lib/deadline.js';
 import { lend, type LendRules } from './lend.js';
 import {
-  isPostgresJs,
   keepOpen,
   LateStatements,
   lendSequelize,
@@ -15,7 +14,7 @@ import {
   type QueryRunner,
   type SequelizeTransaction,
 } from './library-transactions.js';
-import { dialects, optionNames, type DialectOptions, type SqlDialect, type SqlStoreOptions } from './options.js';
+import { optionNames, type DialectOptions, type SqlDialect, type SqlStoreOptions } from './options.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
 
@@ -80,8 +79,7 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
   db: B,
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, TxOf<Parameters<B['transaction']>[0]>>> {
-  const { dialect } = requireOptions(options);
-  if (Object.hasOwn(dialects, dialect) && !dialects[dialect].isTransactional) {
+  if (requireOptions(options).dialect === 'sqlite') {
     const library = requireMethods({ db }, "drizzleStore(drizzle(client), { dialect: 'sqlite' })", 'all', 'run');
     return storeOn(options, { query: (sql) => (hasRows(sql) ? library.all(sql) : library.run(sql)) });
   }
@@ -93,7 +91,8 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
   );
   const query = (sql: string, tx: typeof library = library) => tx.execute(sql);
   const { $client: client } = db as { readonly $client?: { readonly options?: unknown } };
-  if (!isPostgresJs(client)) {
+  const isPostgresJs = hasMethods(client, 'unsafe', 'begin');
+  if (!isPostgresJs) {
     const calls = { query, transaction: (work: (tx: typeof library) => Promise<void>) => library.transaction(work) };
     return storeOn(options, calls, { findWarnings: () => warnOfQueryTimeout(client?.options) });
   }
@@ -126,16 +125,12 @@ export function kyselyStore<
     'transaction',
   );
   // A plugin of the app may change rows: one that parses JSON would make an array of a fingerprint.
-  const withoutPlugins = (tx: typeof library): typeof library =>
-    hasMethods(tx, 'withoutPlugins') ? (tx as unknown as Plugged<typeof library>).withoutPlugins() : tx;
+  const withoutPlugins = (tx: typeof library & { withoutPlugins?: () => typeof library }): typeof library =>
+    tx.withoutPlugins?.() ?? tx;
   return storeOn(options, {
     query: (sql, tx: typeof library = library) => withoutPlugins(tx).executeQuery(toCompiledQuery(sql)),
     transaction: (work) => (library.transaction() as unknown as { execute: Call }).execute(work),
   });
-}
-
-interface Plugged<Tx> {
-  withoutPlugins(): Tx;
 }
 
 /** Makes what Kysely's `CompiledQuery.raw` makes. */

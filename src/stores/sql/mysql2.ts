@@ -2,7 +2,6 @@ import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { graceMs, waitWithin } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { LendRules } from './lend.js';
-import { mysqlMechanism } from './mysql.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { makeStore, type SqlStore } from './store.js';
 import {
@@ -28,8 +27,6 @@ interface MysqlConnection {
 interface MysqlPool {
   getConnection(): PromiseLike<MysqlConnection>;
 }
-
-type Rows = readonly unknown[];
 
 const rules: LendRules = {
   queries: ['query', 'execute'],
@@ -61,10 +58,8 @@ export function mysqlStore<P extends { getConnection: (...args: never) => unknow
     const example = hasCallbacks ? 'mysqlStore(pool.promise())' : 'mysqlStore(createPool(url))';
     throw invalidSecret('pool', 'a pool of mysql2/promise', pool, example);
   }
-  const { table, idleTimeoutMs } = resolveOptions('mysql', options);
   const engine = toEngine(pool as unknown as MysqlPool);
-  const mechanism = mysqlMechanism(engine, table, idleTimeoutMs);
-  return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<
+  return makeStore(engine, resolveOptions('mysql', options)) as unknown as SqlStore<
     Awaited<ReturnType<P['getConnection']>>
   >;
 }
@@ -122,14 +117,14 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
   }
 
   /** Resolves with the rows of a statement. Ends the connection if it takes longer than `timeoutMs`. */
-  async #sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
+  async #sendWithin(timeoutMs: number, sql: string): Promise<readonly unknown[]> {
     const giveUp = (): Error => {
       this.target.destroy();
       return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
     };
     const reply: PromiseLike<unknown> = this.target.query({ sql, ...plainRows });
     const [rows] = (await waitWithin(timeoutMs, reply, giveUp, { moreMs: graceMs })) as readonly [unknown];
-    return Array.isArray(rows) ? (rows as Rows) : [];
+    return Array.isArray(rows) ? (rows as readonly unknown[]) : [];
   }
 
   readonly #onError = (error: Error): void => {

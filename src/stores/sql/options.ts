@@ -19,7 +19,7 @@ interface Dialect {
   readonly keepRecords: <Tx>(engine: SqlEngine<Tx>, table: Table, idleTimeoutMs: number | null) => Mechanism<Tx>;
 }
 
-export const dialects: Readonly<Record<SqlDialect, Dialect>> = {
+const dialects: Readonly<Record<SqlDialect, Dialect>> = {
   postgres: {
     syntax: postgresSyntax,
     schema: 'public',
@@ -70,23 +70,26 @@ const defaultIdleTimeoutMs = 25_000;
 /** The names of `SqlStoreOptions`. */
 export const optionNames: readonly string[] = ['table', 'schema', 'idleTimeoutMs'];
 
+/** What the options of a store mean for its database. */
+export interface StoreSettings extends Pick<Dialect, 'isTransactional' | 'keepRecords'> {
+  readonly table: Table;
+  readonly idleTimeoutMs: number | null;
+}
+
 /** Validates the options. Throws INVALID_ARGUMENT. */
-export function resolveOptions(
-  dialect: SqlDialect,
-  options: SqlStoreOptions,
-): { table: Table; idleTimeoutMs: number | null } {
+export function resolveOptions(dialect: SqlDialect, options: SqlStoreOptions): StoreSettings {
   onlyKnownOptions(options, optionNames);
   if (!Object.hasOwn(dialects, dialect)) {
     const meant = (dialect as string) === 'mariadb' ? 'mysql' : 'postgres';
     throw invalidArgument('dialect', "'postgres', 'mysql' or 'sqlite'", dialect, `dialect: '${meant}'`);
   }
-  const { syntax, schema: usualSchema } = dialects[dialect];
+  const { syntax, schema: usualSchema, isTransactional, keepRecords } = dialects[dialect];
   const { table = 'transfer_callbacks', schema = usualSchema } = options;
   const { idleTimeoutMs = defaultIdleTimeoutMs } = options;
   requireName('table', table, 'transfer_callbacks');
   if (schema !== undefined) requireName('schema', schema, 'payouts');
   if (idleTimeoutMs !== null) wholeNumber('idleTimeoutMs', idleTimeoutMs, { min: 1, example: defaultIdleTimeoutMs });
-  return { table: new Table(syntax, table, schema), idleTimeoutMs };
+  return { table: new Table(syntax, table, schema), idleTimeoutMs, isTransactional, keepRecords };
 }
 
 /** PostgreSQL cuts longer names, and two tables could become one. */

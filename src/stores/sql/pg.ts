@@ -3,7 +3,6 @@ import { TransferCallbackError } from '../../lib/errors.js';
 import { graceMs, setBackgroundTimer, setDeadline } from '../../lib/deadline.js';
 import type { LendRules } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
-import { postgresMechanism } from './postgres.js';
 import { makeStore, type SqlStore } from './store.js';
 import { beginOwn, patienceMs, rollbackMs, type OwnConnection, type Send, type SqlEngine } from './transaction.js';
 
@@ -57,21 +56,24 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
     // The value may be a URL with a password in it.
     throw invalidSecret('pool', 'a pool of pg, and no client', pool, 'pgStore(new Pool({ connectionString }))');
   }
-  const { table, idleTimeoutMs } = resolveOptions('postgres', options);
+  const settings = resolveOptions('postgres', options);
   // Without a listener, an idle connection that breaks would end the process.
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
-  const engine = toEngine(pool);
-  const mechanism = postgresMechanism(engine, table, idleTimeoutMs);
-  return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<PgClientOf<Pool>>;
+  return makeStore(toEngine(pool), settings) as unknown as SqlStore<PgClientOf<Pool>>;
 }
 
 function toEngine(pool: PgPool): SqlEngine<PgClient> {
   return {
     async query(sql) {
       const client = await takeClient(pool, patienceMs, patienceMs);
-      const rows = await client.use(() => client.sendWithin(patienceMs, sql));
-      client.giveBack();
-      return rows;
+      try {
+        return await client.sendWithin(patienceMs, sql);
+      } catch (error) {
+        client.destroy();
+        throw error;
+      } finally {
+        client.giveBack();
+      }
     },
     async begin(steps, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
       return beginOwn(await takeClient(pool, queueMs, timeoutMs), steps, timeoutMs);
@@ -92,11 +94,6 @@ class PooledClient implements OwnConnection<PgClient> {
     this.target = client;
     this.#timeoutMs = timeoutMs;
     client.on('error', this.#onError);
-  }
-
-  /** Whether other code has begun a transaction on it and not ended it. */
-  get isInTransaction(): boolean {
-    return (this.target.getTransactionStatus?.() ?? 'I') !== 'I';
   }
 
   /**
@@ -126,20 +123,8 @@ class PooledClient implements OwnConnection<PgClient> {
   };
 
   async rollBack(): Promise<void> {
-    if (this.#hasBegun && this.#isOut) {
-      await this.use(() => this.sendWithin(rollbackMs, 'ROLLBACK')).catch(() => undefined);
-    }
+    if (this.#hasBegun && this.#isOut) await this.sendWithin(rollbackMs, 'ROLLBACK').catch(this.destroy);
     this.giveBack();
-  }
-
-  /** Runs `work`, and ends the connection if it fails. */
-  async use<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      this.destroy();
-      throw error;
-    }
   }
 
   giveBack(): void {
@@ -189,8 +174,8 @@ function takeClient(pool: PgPool, waitMs: number, timeoutMs: number): Promise<Po
         queueMicrotask(() => {
           client.giveBack();
         });
-      } else if (client.isInTransaction) {
-        // What other code has begun on it would be committed with the claim.
+      } else if ((taken.getTransactionStatus?.() ?? 'I') !== 'I') {
+        // What other code has begun on it, and not ended, would be committed with the claim.
         client.destroy();
         reject(new TransferCallbackError('STORE_REPLY_UNEXPECTED', leftOpen));
       } else resolve(client);

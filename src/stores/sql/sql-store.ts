@@ -1,8 +1,8 @@
 import { hasMethods, invalidArgument, requireFunction } from '../../lib/checks.js';
 import { lend, type Loan } from './lend.js';
-import { dialects, resolveOptions, type SqlDialect, type SqlStoreOptions } from './options.js';
-import { makeStore, type SqlStore } from './store.js';
-import { patienceMs, type SqlEngine, type StatementPlace, type TransactionTimes } from './transaction.js';
+import { resolveOptions, type SqlDialect, type SqlStoreOptions } from './options.js';
+import { makeStore, type CheckTraits, type SqlStore } from './store.js';
+import { patienceMs, type SqlEngine, type StatementPlace } from './transaction.js';
 import { turnTransaction } from './turned-transaction.js';
 
 /**
@@ -22,9 +22,10 @@ export interface SqlDatabase<Tx> {
   query(sql: string, tx?: Tx): unknown;
   /**
    * Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. Calls `work` once: a
-   * second call rejects. The store ends a transaction that takes too long: give the library no deadline for it.
+   * second call rejects. The store ends a transaction that takes too long: give the library no deadline for it. It may
+   * wait `queueMs` milliseconds for a connection.
    */
-  transaction(work: (tx: Tx) => Promise<void>, times: TransactionTimes): PromiseLike<unknown>;
+  transaction(work: (tx: Tx) => Promise<void>, times: { queueMs: number }): PromiseLike<unknown>;
 }
 
 /** How a library reaches SQLite, which has one writer at a time: handlers get no transaction. */
@@ -78,15 +79,11 @@ export const postgresEnds = {
 } satisfies Record<string, PostgresEnds>;
 
 /** What the store knows of a library. */
-export interface LibraryTraits<Tx> {
+export interface LibraryTraits<Tx> extends CheckTraits {
   /** Default `postgresEnds.andBegin`. */
   readonly ends?: PostgresEnds;
   /** Lends the library's transaction to a handler. */
   readonly lend?: (tx: Tx) => Loan<Tx>;
-  /** Finds options of its driver that may harm. */
-  readonly findWarnings?: () => readonly string[];
-  /** What of the app may change the rows that the store reads, and cannot be left out, for the error of `check`. */
-  readonly changer?: string;
 }
 
 /** Makes the store of a library. */
@@ -95,23 +92,16 @@ export function makeSqlStore<Tx>(
   options: SqlStoreOptions,
   traits?: LibraryTraits<Tx>,
 ): SqlStore<Tx> {
-  const { table, idleTimeoutMs } = resolveOptions(database.dialect, options);
-  const { isTransactional, keepRecords } = dialects[database.dialect];
-  if (isTransactional && !hasMethods(database, 'transaction')) {
+  const settings = resolveOptions(database.dialect, options);
+  if (settings.isTransactional && !hasMethods(database, 'transaction')) {
     requireFunction('transaction', undefined, '(work) => db.transaction(work)');
   }
-  const engine = toEngine(database as SqlDatabase<Tx>, traits);
-  return makeStore(engine.query, table, keepRecords(engine, table, idleTimeoutMs), {
-    idleTimeoutMs,
-    isTransactional,
-    findWarnings: traits?.findWarnings,
-    changer: traits?.changer,
-  });
+  return makeStore(toEngine(database as SqlDatabase<Tx>, traits), settings, traits);
 }
 
 function toEngine<Tx>(
   database: SqlDatabase<Tx>,
-  { ends = postgresEnds.andBegin, lend: lendTx = lendWhole }: LibraryTraits<Tx> = {},
+  { ends = postgresEnds.andBegin, lend: lendTx = (tx) => lend(tx as Tx & object) }: LibraryTraits<Tx> = {},
 ): SqlEngine<Tx> {
   const send = async (text: string, tx?: Tx, place?: StatementPlace): Promise<readonly unknown[]> => {
     // In one message: a statement that a handler has left running could fail between the two, and COMMIT would then
@@ -136,10 +126,6 @@ function toEngine<Tx>(
         timeoutMs,
       ),
   };
-}
-
-function lendWhole<Tx>(tx: Tx): Loan<Tx> {
-  return lend(tx as Tx & object);
 }
 
 function toRows(reply: unknown): readonly unknown[] {

@@ -4,8 +4,10 @@ import type { CallbackStore, ClaimRequest, StoreRecord } from '../../core/store.
 import { onlyKnownOptions } from '../../lib/checks.js';
 import { toRecordKey } from '../../core/callback.js';
 import { TransferCallbackError, listCauses } from '../../lib/errors.js';
-import type { Mechanism, Query, Records } from './claims.js';
+import type { Query, Records } from './claims.js';
+import type { StoreSettings } from './options.js';
 import type { DurabilitySetting, Table } from './table.js';
+import type { SqlEngine } from './transaction.js';
 
 /**
  * A store in a table of a database, with methods for that table.
@@ -32,22 +34,22 @@ export interface SqlStore<Tx> extends CallbackStore<Tx> {
 
 const pruneBatch = 1_000;
 
-interface StoreSettings {
-  readonly idleTimeoutMs: number | null;
-  readonly isTransactional?: boolean;
-  /** Finds what else `check` warns of. */
-  readonly findWarnings?: (() => readonly string[]) | undefined;
-  /** What of the app may change the rows that the store reads. */
-  readonly changer?: string | undefined;
+/** What `check` knows of a library. */
+export interface CheckTraits {
+  /** Finds options of its driver that may harm. */
+  readonly findWarnings?: () => readonly string[];
+  /** What of the app may change the rows that the store reads, and cannot be left out. */
+  readonly changer?: string;
 }
 
-/** Makes a store of the mechanism of its database. */
+/** Makes the store of an engine. */
 export function makeStore<Tx>(
-  query: Query,
-  table: Table,
-  mechanism: Mechanism<Tx>,
-  { idleTimeoutMs, isTransactional = true, changer, findWarnings = () => [] }: StoreSettings,
+  engine: SqlEngine<Tx>,
+  { table, idleTimeoutMs, isTransactional, keepRecords }: StoreSettings,
+  { changer, findWarnings = () => [] }: CheckTraits = {},
 ): SqlStore<Tx> {
+  const { query } = engine;
+  const mechanism = keepRecords(engine, table, idleTimeoutMs);
   /** Makes a call reject with NO_TABLE if the table is missing. */
   const orNoTable =
     <Args extends unknown[], Reply>(call: (...args: Args) => Promise<Reply>) =>
@@ -58,11 +60,7 @@ export function makeStore<Tx>(
   return {
     transactional: isTransactional,
     claimsBoth: isTransactional,
-    claim: orNoTable((key, request) =>
-      request.record === undefined
-        ? mechanism.claim({ transfer: key, ids: [key] }, request)
-        : toRecords(key, request.record).then((records) => mechanism.claim(records, request)),
-    ),
+    claim: orNoTable(async (key, request) => mechanism.claim(await toRecords(key, request.record), request)),
     read: orNoTable(async (key: string, record?: 'reversal') => mechanism.read(await toRecordKey(key, record), key)),
     forget: orNoTable(async (key: string, fingerprint: string, record?: 'reversal') =>
       mechanism.forget(await toRecordKey(key, record), fingerprint),

@@ -66,12 +66,6 @@ export interface OpenTransaction<Tx> {
   rollback(): Promise<void>;
 }
 
-/** How long a transaction may take, in milliseconds. */
-export interface TransactionTimes {
-  /** How long it may wait for a connection. */
-  queueMs: number;
-}
-
 /** How long a call waits for its database if its caller does not say, in milliseconds. */
 export const patienceMs = 30_000;
 /** How long a transaction may last if the caller of `claim` does not say. */
