@@ -53,8 +53,6 @@ const endText =
  */
 const lockText = /^\s*lock\s+tables?\s[^;]*\b(?:read|write)\b/i;
 
-const nestingMethods = ['transaction', 'savepoint'];
-
 type Method = (...args: unknown[]) => unknown;
 
 /** What all objects share that are lent to one handler. */
@@ -94,7 +92,7 @@ export function lend<Tx extends object>(target: Tx, rules: LendRules = {}, lendi
 
 function lendObject<T extends object>(target: T, rules: LendRules, lending: Lending): T {
   const { queries = [], lazy = [], ignored = [], controls = [], parts = {} } = rules;
-  const { nests = nestingMethods, nested = {} } = rules;
+  const { nests = ['transaction', 'savepoint'], nested = {} } = rules;
   /** What the handler has set on the object, and what is lent of it. */
   const own: Record<PropertyKey, unknown> = Object.fromEntries(ignored.map((name) => [name, doNothing]));
   const isQuiet = (name: PropertyKey): boolean => [...queries, ...controls].includes(name as string);
@@ -155,7 +153,9 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
 /** Calls a method unless the handler has ended. */
 function callOpen(method: Method, self: unknown, args: unknown[], lending: Lending): unknown {
   if (lending.hasEnded) throw lateRefusal();
-  if (lockText.test(readText(args[0]))) throw lockRefusal();
+  if (lockText.test(readText(args[0]))) {
+    throw refusal('it would commit what was written so far. Lock rows in place of tables: `SELECT … FOR UPDATE`');
+  }
   return Reflect.apply(method, self, args);
 }
 
@@ -226,18 +226,10 @@ function controlRefusal(): TransferCallbackError {
   return refusal('the store ends the transaction. Return to commit, throw to roll back');
 }
 
-function lockRefusal(): TransferCallbackError {
-  return refusal('it would commit what was written so far. Lock rows in place of tables: `SELECT … FOR UPDATE`');
-}
-
-interface Emitter {
-  on(event: 'error', listener: () => void): unknown;
-}
-
 /** A handler may leave a query behind that it does not await: its failure must not end the process. */
 function keepQuiet<Reply>(reply: Reply): Reply {
   if (reply instanceof Promise) reply.catch(() => undefined);
   // The query objects of `pg` emit it.
-  else if (hasMethods(reply, 'on')) (reply as Emitter).on('error', () => undefined);
+  else if (hasMethods(reply, 'on')) (reply as Record<'on', Method>).on('error', () => undefined);
   return reply;
 }

@@ -1,4 +1,3 @@
-import { hasMethods } from '../../lib/checks.js';
 import { pause, waitForSockets } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { lateRefusal, lend, Lending, readText, type LendRules, type Loan } from './lend.js';
@@ -119,24 +118,16 @@ export class LateStatements {
 }
 
 function endWith<Tx>(loan: Loan<Tx>, close: () => void): Loan<Tx> {
-  let isOpen = true;
   return {
     ...loan,
     end(hasSucceeded) {
       loan.end(hasSucceeded);
-      if (hasSucceeded || !isOpen) return;
-      isOpen = false;
-      close();
+      if (!hasSucceeded) close();
     },
   };
 }
 
 type Work<Tx> = (tx: Tx) => Promise<void>;
-
-/** Whether `client` is a client of postgres.js. */
-export function isPostgresJs(client: unknown): boolean {
-  return hasMethods(client, 'unsafe', 'begin');
-}
 
 /**
  * Rules of a transaction of postgres.js, or of Drizzle on it. After a transaction has ended, its connection goes to the

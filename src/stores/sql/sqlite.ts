@@ -44,9 +44,8 @@ export function sqliteMechanism({ query }: { readonly query: Query }, table: Tab
       const row = await readRow(query, table, id);
       if (isHandled(row)) return toHandledRecord(row);
       if (row === undefined || !isLive(row)) return { state: 'free' };
-      const { by } = describeHolder(row.token);
       const since = new Date(row.claimedAt);
-      return { state: 'claimed', delivery: row.token, ...(by !== undefined && { by }), since, leaseLeftMs: row.leftMs };
+      return { state: 'claimed', delivery: row.token, ...describeHolder(row.token), since, leaseLeftMs: row.leftMs };
     },
     forget: (id, fingerprint) => endRecord(query, table, id, fingerprint),
   };

@@ -77,9 +77,6 @@ export function isHandled(row: Row | 'held' | undefined): row is HandledRow {
   return typeof row === 'object' && row.fingerprint !== null && isLive(row);
 }
 
-/** The columns of a row that is not handled. */
-const claimColumns = 'id, token, event, external_id, claimed_at, expires_at';
-
 /**
  * The table, and the statements that all databases share. Its literals mean the same under every setting and collation,
  * and no library finds a placeholder in them.
@@ -154,7 +151,7 @@ export class Table {
     const { literal, now } = this.syntax;
     const texts = [token, event, externalId].map(literal).join(', ');
     const rows = ids.map((id) => `(${literal(id)}, ${texts}, ${now}, ${now} + ${lengthMs})`);
-    return `INSERT INTO ${this.name} (${claimColumns}) VALUES ${rows.join(', ')}`;
+    return `INSERT INTO ${this.name} (id, token, event, external_id, claimed_at, expires_at) VALUES ${rows.join(', ')}`;
   }
 
   /** What an update of a claim sets to settle it. */
