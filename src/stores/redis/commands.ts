@@ -25,6 +25,7 @@ export interface Commands {
   setIfAbsent(key: string, value: string, expiresInMs: number): Promise<unknown>;
   setAndGet(key: string, value: string, expiresInMs: number): Promise<unknown>;
   get(key: string): Promise<unknown>;
+  /** Sends a script. A client can be set to reply with strings or Buffers for numbers. */
   run(script: string, key: string, args?: string[]): Promise<unknown>;
 }
 

@@ -48,7 +48,8 @@ export function redisStore(
       return toStoreRecord(key, await redis.run(readScript, key));
     },
     async forget(id, fingerprint, record) {
-      return isOne(await redis.run(forgetScript, prefix + (await toRecordKey(id, record)), [fingerprint]));
+      const key = prefix + (await toRecordKey(id, record));
+      return Number(await redis.run(forgetScript, key, [fingerprint])) === 1;
     },
   };
 }
@@ -80,7 +81,7 @@ function toClaim(
   return {
     tx: undefined,
     async renew() {
-      return isOne(await redis.run(renewScript, key, [claimed, String(leaseMs)]));
+      return Number(await redis.run(renewScript, key, [claimed, String(leaseMs)])) === 1;
     },
     async settle() {
       const before = toText(await redis.setAndGet(key, handled, retentionMs));
@@ -143,11 +144,6 @@ async function releaseRejected(redis: Commands, key: string, claimed: string): P
   }
 }
 
-/** Whether a script replied with 1. A client can be set to reply with strings for numbers. */
-function isOne(reply: unknown): boolean {
-  return Number(toText(reply)) === 1;
-}
-
 /** What the key of a callback holds. */
 type RedisRecord =
   | { readonly state: 'claimed'; readonly token: string }
@@ -177,7 +173,7 @@ function toStoreRecord(key: string, reply: unknown): StoreRecord {
   const [value, left] = reply as unknown[];
   if (value === null || value === undefined) return { state: 'free' };
   const record = parseRecord(key, value);
-  // A client can be set to reply with strings for numbers. Negative if the time is not known.
+  // Negative if the time is not known.
   const leftMs = Number(left);
   const holder = describeHolder(record.token);
   if (record.state === 'claimed') {
