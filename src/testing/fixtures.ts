@@ -9,11 +9,8 @@ import type { TransferFacts, TransferFailed, TransferSucceeded } from '../core/c
  * await deliver(app, transferSucceeded({ externalId: 'payout-1', amount: 15_000 }));
  */
 export function transferSucceeded(data: Partial<TransferSucceeded['data']> = {}): TransferSucceeded {
-  requireFields(data, 'transferSucceeded');
-  return {
-    event: 'transfer.success',
-    data: { ...makeFacts(), ...makePayout(data), status: 'SUCCESS', failureReason: null, ...data },
-  };
+  const shared = makeShared(data, 'transferSucceeded');
+  return { event: 'transfer.success', data: { ...shared, status: 'SUCCESS', failureReason: null, ...data } };
 }
 
 /**
@@ -24,31 +21,28 @@ export function transferSucceeded(data: Partial<TransferSucceeded['data']> = {})
  * await deliver(app, transferFailed({ externalId: 'payout-1', failureReason: 'Wallet closed' }));
  */
 export function transferFailed(data: Partial<TransferFailed['data']> = {}): TransferFailed {
-  requireFields(data, 'transferFailed');
+  const shared = makeShared(data, 'transferFailed');
   return {
     event: 'transfer.failed',
-    data: {
-      ...makeFacts(),
-      ...makePayout(data),
-      status: 'FAILED',
-      failureReason: 'Beneficiary not found',
-      ...data,
-    },
+    data: { ...shared, status: 'FAILED', failureReason: 'Beneficiary not found', ...data },
   };
 }
 
 /**
- * Throws INVALID_ARGUMENT unless `data` is an object. Any name is a field, because a service may add some, but the
- * letters of an id are none.
+ * Returns the fields that a success and a failure have alike. Throws INVALID_ARGUMENT unless `data` is an object. Any
+ * name is a field, because a service may add some, but the letters of an id are none.
  */
-function requireFields(data: unknown, name: string): void {
-  if (typeof data === 'object' && data !== null && !Array.isArray(data)) return;
-  throw invalidArgument('data', 'an object with fields of `data`', data, `${name}({ externalId: 'payout-1' })`);
-}
-
-function makeFacts(): TransferFacts {
+function makeShared(data: unknown, name: string): TransferFacts & object {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) {
+    throw invalidArgument('data', 'an object with fields of `data`', data, `${name}({ externalId: 'payout-1' })`);
+  }
   const id = crypto.randomUUID();
   const short = id.slice(0, 8);
+  const payout: object =
+    'paymentMethod' in data && data.paymentMethod === 'bank'
+      ? // The fields of the account are not documented: this one is invented.
+        { paymentMethod: 'bank', walletNumber: null, bankAccount: { accountNumber: '10005000010123456789' } }
+      : { paymentMethod: 'mobile_money', walletNumber: '237670000000', bankAccount: null };
   return {
     id,
     externalId: `payout-${short}`,
@@ -59,12 +53,6 @@ function makeFacts(): TransferFacts {
     timestamp: '2026-01-15T10:30:00.000Z',
     externalReference: `PRV-${short}`,
     vouchercode: '',
+    ...payout,
   };
-}
-
-function makePayout({ paymentMethod }: { paymentMethod?: 'mobile_money' | 'bank' }): object {
-  return paymentMethod === 'bank'
-    ? // The fields of the account are not documented: this one is invented.
-      { paymentMethod, walletNumber: null, bankAccount: { accountNumber: '10005000010123456789' } }
-    : { paymentMethod: 'mobile_money', walletNumber: '237670000000', bankAccount: null };
 }
