@@ -153,8 +153,8 @@ export class Round {
     return reply.state === 'claimed' ? reply.claim : undefined;
   }
 
-  claimFifty(): Promise<ClaimReply<unknown>[]> {
-    return Promise.all(Array.from({ length: 50 }, (_, caller) => this.claim(`caller-${caller}`)));
+  claimFifty(changes?: Changes): Promise<ClaimReply<unknown>[]> {
+    return Promise.all(Array.from({ length: 50 }, (_, caller) => this.claim(`caller-${caller}`, changes)));
   }
 
   /** Claims the callback, which must be handled with the facts of `by`. */
@@ -170,8 +170,11 @@ export class Round {
     return claims[0];
   }
 
-  /** Notes the beginning of a lease of `leaseMs`, or of another time that ends without a call. */
-  begin(name: string, lengthMs = this.leaseMs, slackMs = Math.max(1_000, lengthMs / 2)): Period {
+  /**
+   * Notes the beginning of a lease of `leaseMs`, or of another time that ends without a call. It may last `slackMs`
+   * longer.
+   */
+  begin(name: string, lengthMs = this.leaseMs, slackMs = Math.max(1_000, lengthMs / 2)) {
     return { name, lengthMs, slackMs, beganAt: performance.now() };
   }
 
@@ -282,10 +285,4 @@ function toRejection(key: string, { token, fingerprint, externalId = '' }: Claim
 }
 
 /** A lease or a handled record, which ends without a call. */
-interface Period {
-  readonly name: string;
-  readonly lengthMs: number;
-  /** How much longer it may last, in milliseconds. */
-  readonly slackMs: number;
-  readonly beganAt: number;
-}
+type Period = ReturnType<Round['begin']>;
