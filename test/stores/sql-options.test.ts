@@ -158,6 +158,7 @@ test.each<[unknown, string]>([
   [{ dialect: 'mysql' }, 'Expected `database` to be an object with'],
   [{ query: method, transaction: method }, "Expected `dialect` to be 'postgres', 'mysql' or 'sqlite', got undefined."],
   [{ dialect: 'mysql', query: method }, 'Expected `transaction` to be a function, got undefined.'],
+  [{ dialect: 'mysql', query: method, transaction: 5 }, 'Expected `transaction` to be a function, got 5.'],
 ])('sqlStore(%o) is refused', (database, message) => {
   expect(() => sqlStore(database as never)).toThrow(refused(message));
 });

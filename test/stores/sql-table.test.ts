@@ -77,18 +77,6 @@ test('while the table is missing no callback is acknowledged, and each call reje
   await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(missing);
 });
 
-test('a table with the column of an older layout gets no claim, and the error has the statement to run', async () => {
-  const store = pgStore(ledger.pool, { table: 'older_layout' });
-  await store.migrate();
-  await ledger.pool.query('ALTER TABLE older_layout RENAME COLUMN handled_at TO settled_at');
-  const receiver = receiverOn(ledger.pool, {}, { table: 'older_layout' });
-  const outcome = await receiver.receive(transferSucceeded());
-  expect(outcome).toMatchObject({ outcome: 'store_unavailable', error: { code: 'NO_TABLE' } });
-  const [, statement = ''] = /Write `(.+?)`/.exec((outcome as { error: Error }).error.message) ?? [];
-  await ledger.pool.query(statement);
-  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
-});
-
 test('check warns of a COMMIT that does not wait for the disk, and leaves no record that counts', async () => {
   const live = 'SELECT id FROM transfer_callbacks WHERE expires_at > 0 ORDER BY id';
   const { rows } = await ledger.pool.query(live);

@@ -93,10 +93,11 @@ export function makeSqlStore<Tx>(
   traits?: LibraryTraits<Tx>,
 ): SqlStore<Tx> {
   const settings = resolveOptions(database.dialect, options);
-  if (settings.isTransactional && !hasMethods(database, 'transaction')) {
-    requireFunction('transaction', undefined, '(work) => db.transaction(work)');
+  const transactional = database as SqlDatabase<Tx>;
+  if (settings.isTransactional) {
+    requireFunction('transaction', transactional.transaction, '(work) => db.transaction(work)');
   }
-  return makeStore(toEngine(database as SqlDatabase<Tx>, traits), settings, traits);
+  return makeStore(toEngine(transactional, traits), settings, traits);
 }
 
 function toEngine<Tx>(
