@@ -47,10 +47,10 @@ async function tryStore(token: string, parts: ClaimParts): Promise<void> {
 }
 
 /** Claims and releases the key, then claims and settles it, and claims it once more. */
-async function tryClaims(key: string, request: TimedRequest, { options, rules }: ClaimParts): Promise<void> {
+async function tryClaims(key: string, request: TimedRequest, { options }: ClaimParts): Promise<void> {
   let held: Claim<unknown> | undefined;
   const claim = async (of: TimedRequest, what: string, state: 'claimed' | 'handled'): Promise<void> => {
-    const reply = await claimCallback(options.store, { key, id: key }, of, rules);
+    const reply = await claimCallback(options.store, { key, id: key }, of);
     if (reply.state === 'claimed') held = reply.claim;
     requireState(what, reply, state);
   };

@@ -3,7 +3,6 @@ import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
 import { checkStore, type StoreProbe } from './check.js';
 import { Lines } from './claim/lines.js';
-import { rulesOf } from './claim/call-store.js';
 import { createDeliveryNamer, type Arrival, type WaitUntil } from './delivery.js';
 import { forgetCallback, type ForgetOptions } from './forget.js';
 import { IgnoredNames } from './report.js';
@@ -107,11 +106,10 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   const { store, logger } = options;
   const inFlight = new InFlight();
   const nameDelivery = createDeliveryNamer();
-  const claimParts = { options, rules: rulesOf(store, options.leaseMs), inFlight };
   const parts: ReceiverParts = {
-    ...claimParts,
     options: options as unknown as ReceiverParts['options'],
-    lines: new Lines(claimParts),
+    inFlight,
+    lines: new Lines({ options, inFlight }),
     ignored: new IgnoredNames(),
     hasWarnedOfTx: false,
     hasWarnedOfTime: false,

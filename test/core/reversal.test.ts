@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { claimCallback, rulesOf } from '../../src/core/claim/call-store.js';
+import { claimCallback } from '../../src/core/claim/call-store.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { announced, factsOf, reversingReceiver, storeOfBoth, type Status } from '../support/helpers/reversing.js';
 import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
@@ -49,12 +49,7 @@ test('a refund holds both records: it renews while it holds both, and reports if
   const store = memoryStore();
   const times = { leaseMs: 60_000, retentionMs: 86_400_000, timeoutMs: 1_000, queueMs: 1_000, maxHeldMs: 60_000 };
   const request = { ...times, token: 'a', fingerprint: 'a failure', event: 'transfer.failed', externalId: id };
-  const reply = await claimCallback(
-    store,
-    { key: id, id },
-    { ...request, record: 'both' },
-    rulesOf(store, times.leaseMs),
-  );
+  const reply = await claimCallback(store, { key: id, id }, { ...request, record: 'both' });
   if (reply.state !== 'claimed') expect.fail(reply.state);
   expect(await reply.claim.renew()).toBe(true);
   const sameToken = await store.claim(id, { ...request, record: 'reversal' });

@@ -7,7 +7,7 @@ import type { Delivery } from '../delivery.js';
 import { isReversalOf } from '../facts.js';
 import type { SafeLogger } from '../../lib/logger.js';
 import type { InFlight } from '../in-flight.js';
-import { renewalsPerLease, type ResolvedTimes } from '../times.js';
+import type { ResolvedTimes } from '../times.js';
 
 /** What the claims of a receiver share, and all else that reads or changes its records. */
 export interface ClaimParts {
@@ -17,32 +17,7 @@ export interface ClaimParts {
     /** Set for a service that reverses transfers: each transfer may have a second record. */
     readonly onReversed?: unknown;
   };
-  readonly rules: StoreRules;
   readonly inFlight: InFlight;
-}
-
-/** What a claim may do depends on its store. All of that is here. */
-export interface StoreRules {
-  /**
-   * Whether the handler's writes are undone when the claim is lost, or its success cannot be recorded, and whether a
-   * claim queues for a connection before it begins. Where the writes are kept, the handler must not run again: the
-   * callback is claimed again, and the success recorded until that works.
-   */
-  readonly isTransactional: boolean;
-  /** Whether one claim may have both records: of a transfer and of its refund. */
-  readonly claimsBoth: boolean;
-  /** How long after its request a grant may be read, in milliseconds. Later, the lease may have lapsed. */
-  readonly readWithinMs: number;
-}
-
-export function rulesOf({ transactional, claimsBoth }: CallbackStore<unknown>, leaseMs: number): StoreRules {
-  const isTransactional = transactional === true;
-  return {
-    isTransactional,
-    claimsBoth: claimsBoth === true,
-    // A transactional store settles no claim that has lapsed, and may have no second connection for a renewal.
-    readWithinMs: isTransactional ? leaseMs : leaseMs / renewalsPerLease,
-  };
 }
 
 /** A request of the receiver. It always has the times that are optional for other callers. */
@@ -72,19 +47,15 @@ export function callStore<T>(
   }
 }
 
-/**
- * Makes one claim. If it is granted too late, it is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED, or as
- * the store does.
- */
+/** Makes one claim. If it is granted too late, it is released. */
 function claimRecord(
   store: CallbackStore<unknown>,
   { key, id }: Claimed,
   request: TimedRequest,
-  { isTransactional }: StoreRules,
 ): Promise<ClaimReply<unknown>> {
   const { token, timeoutMs, queueMs } = request;
   return callStore(
-    isTransactional ? queueMs + timeoutMs : timeoutMs,
+    store.transactional === true ? queueMs + timeoutMs : timeoutMs,
     // A JavaScript store may return a plain value.
     () => Promise.resolve(store.claim(key, request)).then(requireReply),
     { method: 'claim', token, id },
@@ -134,12 +105,11 @@ export function claimCallback(
   store: CallbackStore<unknown>,
   callback: Claimed,
   request: TimedRequest,
-  rules: StoreRules,
 ): Promise<ClaimReply<unknown>> {
-  if (request.record !== 'both') return claimRecord(store, callback, request, rules);
-  return rules.claimsBoth
-    ? claimBoth(store, callback, request, rules)
-    : claimOneAfterTheOther(store, callback, request, rules);
+  if (request.record !== 'both') return claimRecord(store, callback, request);
+  return store.claimsBoth === true
+    ? claimBoth(store, callback, request)
+    : claimOneAfterTheOther(store, callback, request);
 }
 
 /*
@@ -158,14 +128,13 @@ async function claimBoth(
   store: CallbackStore<unknown>,
   callback: Claimed,
   request: TimedRequest,
-  rules: StoreRules,
 ): Promise<ClaimReply<unknown>> {
   const beganAt = performance.now();
-  const both = await claimRecord(store, callback, request, rules);
+  const both = await claimRecord(store, callback, request);
   if (both.state !== 'handled' || !isReversalOf(both.fingerprint, request.fingerprint)) return both;
   const { timeoutMs } = request;
   const queueMs = Math.max(timeoutMs, Math.ceil(request.queueMs - (performance.now() - beganAt)));
-  return claimRecord(store, callback, { ...request, record: 'reversal', queueMs }, rules);
+  return claimRecord(store, callback, { ...request, record: 'reversal', queueMs });
 }
 
 /** Claims the record of the refund first: it is kept if the other one has the success that is reversed. */
@@ -173,16 +142,13 @@ async function claimOneAfterTheOther(
   store: CallbackStore<unknown>,
   callback: Claimed,
   request: TimedRequest,
-  rules: StoreRules,
 ): Promise<ClaimReply<unknown>> {
-  const refund = await claimRecord(store, callback, { ...request, record: 'reversal' }, rules);
+  const refund = await claimRecord(store, callback, { ...request, record: 'reversal' });
   if (refund.state !== 'claimed') return refund;
-  const transfer = await claimRecord(store, callback, { ...request, record: undefined }, rules).catch(
-    (error: unknown) => {
-      releaseUnheld(refund.claim, callback.id, request);
-      throw error;
-    },
-  );
+  const transfer = await claimRecord(store, callback, { ...request, record: undefined }).catch((error: unknown) => {
+    releaseUnheld(refund.claim, callback.id, request);
+    throw error;
+  });
   if (transfer.state === 'claimed') return { state: 'claimed', claim: toPair(transfer.claim, refund.claim) };
   if (transfer.state === 'handled' && isReversalOf(transfer.fingerprint, request.fingerprint)) return refund;
   // If this fails, the delivery ends: a late release would free its next claim, which has the same token.

@@ -65,9 +65,12 @@ export class HeldClaim implements Work {
     return this.#claim.tx;
   }
 
-  /** Whether `tx` has the handler's writes, which are committed with the record. */
+  /**
+   * Whether the handler's writes are undone when the claim is lost, or its success cannot be recorded. Where they are
+   * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works.
+   */
   get isTransactional(): boolean {
-    return this.#parts.rules.isTransactional;
+    return this.#parts.options.store.transactional === true;
   }
 
   get handlerMs(): number | undefined {
@@ -97,7 +100,7 @@ export class HeldClaim implements Work {
       return { outcome: 'processed', overlapped };
     } catch (thrown) {
       const error = toReason(thrown);
-      if (this.#parts.rules.isTransactional) return { outcome: 'store_unavailable', error };
+      if (this.isTransactional) return { outcome: 'store_unavailable', error };
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
       if (this.#hasTurn) this.#line.tell(this.#success);
       this.#recording = this.#recordInBackground(afterCommit);
@@ -223,13 +226,12 @@ export class HeldClaim implements Work {
    * new token: if it is granted too late and released, that release must not free the claim the handler runs under.
    */
   async #claimAgain(): Promise<boolean> {
-    const { options, rules } = this.#parts;
-    const { store, logger } = options;
-    if (rules.isTransactional) return false;
+    if (this.isTransactional) return false;
+    const { store, logger } = this.#parts.options;
     this.#claimCount += 1;
     // `…/k3x9q2h1-17.2` is the second claim of `…/k3x9q2h1-17`.
     const request = { ...this.#request, token: `${this.#request.token}.${this.#claimCount}` };
-    const reply = await claimCallback(store, this.#line, request, rules);
+    const reply = await claimCallback(store, this.#line, request);
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;

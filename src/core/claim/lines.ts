@@ -3,7 +3,7 @@ import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
 import { isRefund, isReversalOf } from '../facts.js';
 import type { Claim, ClaimReply } from '../store.js';
-import { maxHandlerTimeouts } from '../times.js';
+import { maxHandlerTimeouts, renewalsPerLease } from '../times.js';
 import { callClaim, releaseUnheld, claimCallback, type TimedRequest, type ClaimParts } from './call-store.js';
 import { HeldClaim } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
@@ -116,7 +116,9 @@ export class Lines {
     line: Line,
     request: TimedRequest,
   ): Promise<ClaimReply<unknown> | Extract<LineEnd, { state: 'unavailable' }>> {
-    const { options, rules } = this.#parts;
+    const { store, leaseMs } = this.#parts.options;
+    // A transactional store settles no claim that has lapsed, and may have no second connection for a renewal.
+    const readWithinMs = store.transactional === true ? leaseMs : leaseMs / renewalsPerLease;
     let granted: Claim<unknown> | undefined;
     let isHeld = false;
     line.beginAsking();
@@ -126,12 +128,12 @@ export class Lines {
         if (granted !== undefined && isHeld) {
           isHeld = await callClaim(granted, 'renew', line.id, request);
         } else {
-          const reply: ClaimReply<unknown> = await claimCallback(options.store, line, request, rules);
+          const reply: ClaimReply<unknown> = await claimCallback(store, line, request);
           if (reply.state !== 'claimed') return reply;
           granted = reply.claim;
           isHeld = true;
         }
-        const isInTime = performance.now() - askedAt <= rules.readWithinMs;
+        const isInTime = performance.now() - askedAt <= readWithinMs;
         if (isHeld && isInTime) return { state: 'claimed', claim: granted };
       }
     } catch (error) {
