@@ -140,17 +140,9 @@ export function toDeliveryName(token: string): string {
   return token.replace(/(-\d+)\.\d+$/, '$1');
 }
 
-/** Returns the time and the process of a delivery's arrival. Returns `undefined` for a name of another form. */
-export function parseDeliveryName(name: string): { at: Date; host: string; pid: number } | undefined {
-  const parts = /^(?<time>[^/]+)\/(?<host>[^/]+)\/(?<pid>\d+)\/[^/]+$/.exec(name)?.groups;
-  if (parts === undefined) return undefined;
-  const { time, host, pid } = parts as Record<'time' | 'host' | 'pid', string>;
-  const at = new Date(time);
-  return Number.isNaN(at.getTime()) ? undefined : { at, host, pid: Number(pid) };
-}
-
-/** Returns who holds a claim and since when, for people, as far as its token tells. */
+/** Returns who holds a claim and since when, for people. Returns nothing for a token of another form. */
 export function describeHolder(token: string): { by?: string; since?: Date } {
-  const origin = parseDeliveryName(token);
-  return origin === undefined ? {} : { by: `${origin.host}, process ${origin.pid}`, since: origin.at };
+  const [, time, host, pid] = /^([^/]+)\/([^/]+)\/(\d+)\/[^/]+$/.exec(token) ?? [];
+  const since = new Date(time ?? NaN);
+  return Number.isNaN(since.getTime()) ? {} : { by: `${host}, process ${pid}`, since };
 }

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
-import { createDeliveryNamer, toDeliveryName, parseDeliveryName } from '../../src/core/delivery.js';
+import { createDeliveryNamer, describeHolder, toDeliveryName } from '../../src/core/delivery.js';
 
 test('a name tells when and where the delivery came in', () => {
   const before = Date.now();
-  const origin = parseDeliveryName(createDeliveryNamer()());
-  expect(origin).toMatchObject({ pid: process.pid, host: hostname().replace(/[^\w.-]/g, '_') });
-  expect(origin?.at.getTime()).toBeGreaterThanOrEqual(before);
-  expect(origin?.at.getTime()).toBeLessThanOrEqual(Date.now());
+  const { by, since } = describeHolder(createDeliveryNamer()());
+  expect(by).toBe(`${hostname().replace(/[^\w.-]/g, '_')}, process ${process.pid}`);
+  expect(since?.getTime()).toBeGreaterThanOrEqual(before);
+  expect(since?.getTime()).toBeLessThanOrEqual(Date.now());
 });
 
 test('the token of a second claim names the same delivery', () => {
@@ -16,8 +16,8 @@ test('the token of a second claim names the same delivery', () => {
     expect(toDeliveryName(name)).toBe(name);
     expect(toDeliveryName(`${name}.2`)).toBe(name);
     expect(toDeliveryName(`${name}.12`)).toBe(name);
-    const at = new Date('2026-10-05T02:58:12.113Z');
-    for (const token of [name, `${name}.2`]) expect(parseDeliveryName(token)).toEqual({ at, host, pid: 41 });
+    const holder = { by: `${host}, process 41`, since: new Date('2026-10-05T02:58:12.113Z') };
+    for (const token of [name, `${name}.2`]) expect(describeHolder(token)).toEqual(holder);
   }
 });
 
@@ -29,7 +29,7 @@ test('no two names are the same, of one receiver or of two', () => {
 
 test('a name has no space, so that a store may separate its fields by spaces', () => {
   expect(createDeliveryNamer()()).toMatch(/^[\w:.-]+\/[\w.-]+\/\d+\/[\da-z]+-1$/);
-  expect(parseDeliveryName(createDeliveryNamer('Ada’s Mac/2.local')())?.host).toBe('Ada_s_Mac_2.local');
+  expect(describeHolder(createDeliveryNamer('Ada’s Mac/2.local')()).by).toMatch(/^Ada_s_Mac_2\.local, process/);
 });
 
 test.each([
@@ -42,5 +42,5 @@ test.each([
   '2026-10-05T02:58:12.113Z//41/y',
   '2026-10-05T02:58:12.113Z/host/41/',
 ])('reads nothing from %j', (text) => {
-  expect(parseDeliveryName(text)).toBeUndefined();
+  expect(describeHolder(text)).toEqual({});
 });
