@@ -65,19 +65,13 @@ export class InFlight {
     lateError: () => Error,
     call: (signal: AbortSignal) => T | PromiseLike<T>,
   ): Promise<T> {
-    const aborter = new DeliveryAborter();
-    const work: Work = {
-      id,
-      abort(reason) {
-        aborter.abort(reason);
-      },
-    };
+    const work = Object.assign(new DeliveryAborter(), { id });
     const clear = setDeadline(timeoutMs, () => {
-      aborter.abort(lateError());
+      work.abort(lateError());
     });
     this.add(work);
     try {
-      return await withDeadline({ signal: aborter.signal, clear }, call);
+      return await withDeadline({ signal: work.signal, clear }, call);
     } finally {
       this.remove(work);
     }
