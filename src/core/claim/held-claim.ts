@@ -24,6 +24,8 @@ type State = 'running' | 'overdue' | 'lost' | 'recording' | 'releasing' | 'finis
 
 /** A claim that was granted. Its lease is renewed until the claim is settled, released or given up by `finish`. */
 export class HeldClaim implements Work {
+  readonly key: string;
+  readonly id: string;
   readonly #parts: ClaimParts;
   readonly #request: TimedRequest;
   readonly #line: Line;
@@ -44,6 +46,8 @@ export class HeldClaim implements Work {
   #recording: Promise<void> | undefined;
 
   constructor(claim: Claim<unknown>, request: TimedRequest, line: Line, parts: ClaimParts) {
+    this.key = line.key;
+    this.id = line.id;
     this.#claim = claim;
     this.#request = request;
     this.#line = line;
@@ -51,14 +55,6 @@ export class HeldClaim implements Work {
     this.#watchEnd();
     this.#heartbeat = this.#startHeartbeat();
     parts.inFlight.add(this);
-  }
-
-  get key(): string {
-    return this.#line.key;
-  }
-
-  get id(): string {
-    return this.#line.id;
   }
 
   get tx(): unknown {
