@@ -66,7 +66,7 @@ type Takes<Sent, Handler> = [Sent] extends [never] ? { [K in keyof Handler]?: un
 /** A service whose payouts may be reversed need not have a failure. */
 type FailedOf<E> = 'transfer.failed' extends E ? E : 'transfer.reversed' extends E ? never : E;
 
-export interface OnFailed<C extends EventShape, Tx> {
+interface OnFailed<C extends EventShape, Tx> {
   /**
    * Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. Left out if
    * no state of the `service` is `FAILED`.
@@ -170,18 +170,13 @@ interface CommonOptions<C extends EventShape, Tx> {
   logger?: Logger | false | undefined;
 }
 
-/** The handlers that not every service needs. */
-export interface OtherHandlers<Tx> {
-  onReversed: ((callback: CallbackShape, context: HandlerContext<Tx>) => unknown) | undefined;
-  onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
-}
-
 /** The validated options with defaults applied. */
-export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined>
-  extends ResolvedTimes, OtherHandlers<Tx> {
+export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> extends ResolvedTimes {
   store: CallbackStore<Tx>;
   onSuccess: CommonOptions<C, Tx>['onSuccess'];
   onFailed: OnFailed<C, Tx>['onFailed'] | undefined;
+  onReversed: ((callback: CallbackShape, context: HandlerContext<Tx>) => unknown) | undefined;
+  onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
   confirm: Confirm<C> | undefined;
   service: PayoutService<C | OtherEvent>;
   onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;

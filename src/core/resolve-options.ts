@@ -1,7 +1,7 @@
 import { hasMethods, invalidArgument, onlyKnownOptions, requireFunction } from '../lib/checks.js';
 import { toLogger, type SafeLogger } from '../lib/logger.js';
 import type { CallbackOf, EventShape, OtherEvent } from './callback.js';
-import type { Confirm, OnFailed, OtherHandlers, ReceiverOptions, ResolvedOptions } from './options.js';
+import type { Confirm, ReceiverOptions, ResolvedOptions } from './options.js';
 import { receiverDefaults, resolveTimes } from './times.js';
 import { documentedService } from './documented.js';
 import type { PayoutService } from './payout-service.js';
@@ -40,7 +40,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
 ): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames, { findPlace: findRouterOption });
   const { store, onSuccess, onOutcome, logger } = options;
-  const { onFailed, onReversed, onOther } = options as Partial<OtherHandlers<Tx> & OnFailed<CallbackOf<C>, Tx>>;
+  const { onFailed, onReversed, onOther } = options as Partial<ResolvedOptions<CallbackOf<C>, Tx>>;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as pgStore(pool), redisStore(client), or memoryStore() in a test';
     const [, example] = clients.find(([method]) => hasMethods(store, method)) ?? [];
