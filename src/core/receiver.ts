@@ -3,7 +3,7 @@ import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
 import { checkStore, type StoreProbe } from './check.js';
 import { Lines } from './claim/lines.js';
-import { createDeliveryNamer, type Arrival, type WaitUntil } from './delivery.js';
+import { createDeliveryNamer, type WaitUntil } from './delivery.js';
 import { forgetCallback, type ForgetOptions } from './forget.js';
 import { IgnoredNames } from './report.js';
 import { InFlight } from './in-flight.js';
@@ -145,13 +145,8 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   };
 }
 
-/** How `receive` was called: with options that it takes, or with a fault in them. */
-type ReceiveCall<C extends CallbackShape> = { readonly origin: Pick<Arrival, 'source' | 'waitUntil'> } & (
-  { readonly verify: VerifySender<C> | undefined } | { readonly fault: unknown }
-);
-
 /** Reads the options of `receive`, which never rejects. A `verify` that is misspelt or has no value is a fault. */
-function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | null | undefined): ReceiveCall<C> {
+function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | null | undefined) {
   if (given === undefined || given === null) return { origin: { source: 'direct' }, verify: undefined };
   try {
     onlyKnownOptions(given, ['source', 'verify', 'waitUntil'], { example: 'receive(callback, { verify })' });
