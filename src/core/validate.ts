@@ -91,10 +91,7 @@ function toShown({ issues, ids: { id, externalId }, error }: Omit<Invalid, 'kind
         return Object.freeze({ path: Object.freeze(keys), message: toPrintable(message) });
       }),
     ),
-    ids: {
-      ...(isCallbackId(id) && { id }),
-      ...(externalId !== undefined && { externalId: toPrintable(externalId) }),
-    },
+    ids: toIds(isCallbackId(id) ? id : undefined, externalId && toPrintable(externalId)),
     error,
   };
 }

@@ -3,7 +3,7 @@ import { waitWithin } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { toPrintable } from '../lib/text.js';
 import type { CallbackShape } from './callback.js';
-import { isRefused, type Refused } from './validate.js';
+import { isRefused, Unreadable, type Refused } from './validate.js';
 import type { Unauthorized } from './outcomes.js';
 import type { Reading } from './payout-service.js';
 
@@ -20,13 +20,11 @@ export function requireVerifiers(verify: unknown): void {
   throw invalidSecret('verify', expected, verify, verifyExample);
 }
 
-const refusedEarly = Object.freeze([
-  Object.freeze({ path: Object.freeze([]), message: 'The sender was refused before the body was read.' }),
-]);
+const unread = new Unreadable('The sender was refused before the body was read.');
 
 /** Returns the outcome of a sender that the host has refused before it read the body. */
 export function refuseEarly(refused: Refused): Unauthorized {
-  return { ...refuse(refused), issues: refusedEarly };
+  return { ...refuse(refused), issues: unread.issues };
 }
 
 function refuse({ by, error }: Partial<Refused>): Unauthorized {
