@@ -95,19 +95,15 @@ export function waitWithin<T>(
   });
 }
 
-/** A signal that aborts at a deadline. */
-interface Deadline {
-  readonly signal: AbortSignal;
-  /** Must be called when the signal is no longer needed. */
-  readonly clear: () => void;
-}
-
-/** Makes a signal that aborts when `outer` does, and after `timeoutMs` with `timeoutError()`. */
+/**
+ * Makes a signal that aborts when `outer` does, and after `timeoutMs` with `timeoutError()`. Call `clear` when the
+ * signal is no longer needed.
+ */
 export function deadlineSignal(
   timeoutMs: number,
   outer: AbortSignal | undefined,
   timeoutError: () => Error = () => new DOMException(`No response within ${timeoutMs} ms.`, 'TimeoutError'),
-): Deadline {
+): { signal: AbortSignal; clear: () => void } {
   // Not AbortSignal.any: on Node 20 it leaks memory on a signal that outlives the task.
   const controller = new AbortController();
   const abort = (): void => {
@@ -131,7 +127,7 @@ export function deadlineSignal(
  * Resolves or rejects as `task(signal)` does, or rejects with the signal's reason when it aborts. The task may go on.
  */
 export async function withDeadline<T>(
-  { signal, clear }: Deadline,
+  { signal, clear }: ReturnType<typeof deadlineSignal>,
   task: (signal: AbortSignal) => T | PromiseLike<T>,
 ): Promise<T> {
   try {
