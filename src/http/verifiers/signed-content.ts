@@ -147,20 +147,14 @@ function toForm(encoding: SignatureEncoding, { bytes, orMore = false }: { bytes:
 const iso = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`;
 const isIso = new RegExp(`^${iso}$`);
 
-/** Where the timestamp is: in the header `name`, or after `prefix` in the header of the signature. */
-interface TimestampPlace {
-  readonly name?: string;
-  readonly prefix?: string;
-  read(request: SenderRequest, value: string): string | undefined;
-}
-
-function toTimestamp(timestamp: unknown): TimestampPlace {
+/** Returns where the timestamp is: in the header `name`, or after `prefix` in the header of the signature. */
+function toTimestamp(timestamp: unknown) {
   if (typeof timestamp === 'string' && /^\w+=$/.test(timestamp)) {
     const pattern = new RegExp(`(?:^|[\\s,;])${timestamp}(${iso}|\\d+)`);
-    return { prefix: timestamp, read: (_request, value) => pattern.exec(value)?.[1] };
+    return { prefix: timestamp, read: (_request: SenderRequest, value: string) => pattern.exec(value)?.[1] };
   }
   const name = toHeaderName('timestamp', timestamp, "timestamp: 'x-timestamp'");
-  return { name, read: (request) => readHeader(request, name) };
+  return { name, read: (request: SenderRequest) => readHeader(request, name) };
 }
 
 /**
