@@ -105,6 +105,7 @@ export type PublicKeys = string | undefined | readonly (string | undefined)[];
 
 /** How a private key signs. RFC 9421 has the names. */
 interface Algorithm {
+  readonly name: string;
   /** The type of a key, or its curve. */
   readonly key: string;
   /** `null` for Ed25519, whose hash is part of the algorithm. */
@@ -116,16 +117,13 @@ interface Algorithm {
 
 /** Without `saltLength` Node verifies a salt of any length. It signs with the longest, and RFC 9421 with 64 bytes. */
 const pss = { padding: constants.RSA_PKCS1_PSS_PADDING };
-const algorithms = {
-  'rsa-v1_5-sha256': { key: 'rsa', hash: 'sha256' },
-  'rsa-pss-sha512': { key: 'rsa', hash: 'sha512', options: pss },
-  'ecdsa-p256-sha256': { key: 'prime256v1', hash: 'sha256', rawBytes: 64 },
-  'ecdsa-p384-sha384': { key: 'secp384r1', hash: 'sha384', rawBytes: 96 },
-  ed25519: { key: 'ed25519', hash: null },
-} as const satisfies Record<string, Algorithm>;
-
-type AlgorithmName = keyof typeof algorithms;
-const algorithmNames = Object.keys(algorithms) as AlgorithmName[];
+const algorithms: readonly Algorithm[] = [
+  { name: 'rsa-v1_5-sha256', key: 'rsa', hash: 'sha256' },
+  { name: 'rsa-pss-sha512', key: 'rsa', hash: 'sha512', options: pss },
+  { name: 'ecdsa-p256-sha256', key: 'prime256v1', hash: 'sha256', rawBytes: 64 },
+  { name: 'ecdsa-p384-sha384', key: 'secp384r1', hash: 'sha384', rawBytes: 96 },
+  { name: 'ed25519', key: 'ed25519', hash: null },
+];
 
 const minRsaBits = 2_048;
 const description = `a public key of RSA with at least ${minRsaBits} bits, ECDSA P-256 or P-384, or Ed25519, in PEM`;
@@ -165,19 +163,19 @@ export type DsaEncoding = 'der' | 'ieee-p1363';
 export function toSigner(secret: unknown, dsaEncoding: DsaEncoding, publicKeys: readonly KeyObject[]) {
   oneOf('dsaEncoding', dsaEncoding, ['der', 'ieee-p1363']);
   const key = parseKey(createPrivateKey, secret);
-  const algorithm = key && findAlgorithms(key).at(0);
+  const algorithm = key && findAlgorithms(key)[0];
   if (!key || !algorithm || !publicKeys.some((each) => each.equals(createPublicKey(key)))) {
     const example = 'sign(body, { secret: process.env.TEST_PRIVATE_KEY })';
     throw invalidVariable('secret', 'the private key, in PEM, of one of `publicKeys`', secret, example);
   }
-  const { hash, options }: Algorithm = algorithms[algorithm];
+  const { name, hash, options } = algorithm;
   const how = { key, dsaEncoding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST, ...options };
-  return { algorithm, sign: (bytes: Uint8Array): Buffer => sign(hash, bytes, how) };
+  return { algorithm: name, sign: (bytes: Uint8Array): Buffer => sign(hash, bytes, how) };
 }
 
-function findAlgorithms({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): AlgorithmName[] {
+function findAlgorithms({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): readonly Algorithm[] {
   const { modulusLength = minRsaBits, namedCurve = asymmetricKeyType } = asymmetricKeyDetails ?? {};
-  return modulusLength < minRsaBits ? [] : algorithmNames.filter((name) => algorithms[name].key === namedCurve);
+  return modulusLength < minRsaBits ? [] : algorithms.filter(({ key }) => key === namedCurve);
 }
 
 /** Returns whether one of the keys has made this signature of the bytes, by this algorithm if it is named. */
@@ -186,8 +184,7 @@ export function isSignedBy(keys: readonly KeyObject[], bytes: Uint8Array, signat
     // OpenSSL takes a signature by PSS without its leading zero bytes. RFC 8017, section 8.1.2, refuses it.
     const { modulusLength = signature.length * 8 } = key.asymmetricKeyDetails ?? {};
     if (signature.length !== Math.ceil(modulusLength / 8)) return false;
-    return findAlgorithms(key).some((name) => {
-      const { hash, options, rawBytes }: Algorithm = algorithms[name];
+    return findAlgorithms(key).some(({ name, hash, options, rawBytes }) => {
       // RFC 9421 writes ECDSA raw, many services in DER. DER of that length would have about 50 zero bits
       // in its numbers.
       const dsaEncoding = signature.length === rawBytes ? 'ieee-p1363' : 'der';
