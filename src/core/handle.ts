@@ -2,7 +2,7 @@ import { setDeadline, type Timer } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { SafeLogger } from '../lib/logger.js';
 import { AfterCommit } from './after-commit.js';
-import type { CallbackShape, EventShape } from './callback.js';
+import type { CallbackShape } from './callback.js';
 import type { ClaimParts } from './claim/call-store.js';
 import { HeldClaim, type SettleEnding } from './claim/held-claim.js';
 import type { LineEnd } from './claim/line.js';
@@ -138,12 +138,10 @@ function callHandler(
     'transfer.failed': onFailed,
     'transfer.reversed': onReversed,
     other: onOther,
-  } as Readonly<Record<EventShape['event'], Handler | undefined>>;
-  const call = (): unknown => handlers[event]?.(callback, context);
+  };
+  const call = (): unknown => handlers[event]?.(callback as never, context);
   return handleChannel.start.hasSubscribers ? traceHandler(delivery, call) : call();
 }
-
-type Handler = (callback: EventShape, context: HandlerContext<unknown>) => unknown;
 
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */
 function keepProcess({ name, id, waitUntil }: Delivery, rest: Promise<void>, logger: SafeLogger): void {
