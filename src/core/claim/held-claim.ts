@@ -109,7 +109,6 @@ export class HeldClaim implements Work {
     const { logger, leaseMs } = this.#parts.options;
     // A renewal that is running must not claim again after the release.
     this.#enter('releasing');
-    clearTimeout(this.#heartbeat);
     try {
       await callClaim(this.#claim, 'release', this.id, this.#request);
     } catch (error) {
