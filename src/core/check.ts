@@ -75,11 +75,7 @@ async function tryClaims(key: string, request: TimedRequest, { options }: ClaimP
 }
 
 /** Throws STORE_REPLY_UNEXPECTED unless this is the state, with the fingerprint that was written. */
-function requireState<Reply extends ClaimReply<unknown> | StoreRecord, State extends Reply['state']>(
-  what: string,
-  reply: Reply,
-  state: State,
-): asserts reply is Extract<Reply, { state: State }> {
+function requireState(what: string, reply: ClaimReply<unknown> | StoreRecord, state: 'claimed' | 'handled'): void {
   if (reply.state !== state) throw unexpected(`${what} to be ${state}, got ${reply.state}`);
   if (reply.state === 'handled' && reply.fingerprint !== fingerprint) {
     throw unexpected(`${what} to have the fingerprint that was written`);
