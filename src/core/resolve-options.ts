@@ -1,6 +1,6 @@
 import { hasMethods, invalidArgument, onlyKnownOptions, requireFunction } from '../lib/checks.js';
 import { toLogger, type SafeLogger } from '../lib/logger.js';
-import type { CallbackOf, EventShape, OtherEvent } from './callback.js';
+import type { CallbackOf, EventShape } from './callback.js';
 import type { Confirm, ReceiverOptions, ResolvedOptions } from './options.js';
 import { receiverDefaults, resolveTimes } from './times.js';
 import { documentedService } from './documented.js';
@@ -61,7 +61,8 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     onFailed: onFailed?.bind(options),
     onReversed: onReversed?.bind(options),
     onOther: onOther?.bind(options),
-    service,
+    // Without a `service`, C is its default, TransferCallback.
+    service: service as ResolvedOptions<CallbackOf<C>>['service'],
     confirm: resolveConfirm(service, options)?.bind(options) as Confirm<CallbackOf<C>> | undefined,
     onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
     logger: toLogger(logger),
@@ -72,16 +73,14 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
 // These functions read the receiver's options about its service. Each throws INVALID_ARGUMENT.
 
 /** Returns the service whose callbacks the receiver reads. */
-function resolveService<E extends EventShape>(options: {
-  readonly service?: PayoutService<E>;
-}): PayoutService<CallbackOf<E> | OtherEvent> {
-  // Without a service, E is its default, TransferCallback. One that is not found by its name, or that a circular import
-  // has not made yet, is not left out: the documented service has no verifier.
-  if (!('service' in options)) return documentedService as unknown as PayoutService<CallbackOf<E>>;
+function resolveService(options: { readonly service?: PayoutService }): PayoutService {
+  // A service that is not found by its name, or that a circular import has not made yet, is not left out: the documented
+  // service has no verifier.
+  if (!('service' in options)) return documentedService;
   const { service } = options;
   if (hasMethods(service, 'readCallback') && hasMethods(service.meanings, 'has')) {
     if ('verify' in service) requireVerifiers(service.verify);
-    return service as unknown as PayoutService<CallbackOf<E>>;
+    return service;
   }
   const expected = 'made by `transferService` or `defineService`, or left out for the documented service';
   throw invalidArgument('service', expected, service, 'service: defineService({ read, states })');

@@ -1,7 +1,7 @@
 import { toReason } from '../lib/errors.js';
 import type { Issue } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
-import { isCallbackId, type EventShape } from './callback.js';
+import { isCallbackId } from './callback.js';
 import { toIds, type Ids, type PayoutService, type Reading } from './payout-service.js';
 
 // A sender's JSON has no symbols. The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises
@@ -58,11 +58,11 @@ function kindOf(input: unknown): string | undefined {
 type Invalid = Extract<Reading, { kind: 'invalid' }>;
 
 /** Returns what the service reads of `input`. The strings of an invalid callback are printable. Never throws. */
-export function validateCallback<E extends EventShape>(
+export function validateCallback(
   input: unknown,
-  service: Pick<PayoutService<E>, 'readCallback'>,
+  service: Pick<PayoutService, 'readCallback'>,
   takesOther: boolean,
-): Reading<E> {
+): Reading {
   try {
     deleteProtoKeys(input);
     const reading = service.readCallback(input);
