@@ -49,13 +49,11 @@ export class AfterCommit {
         clearTimeout(late);
       }
     };
-    this.ended = new Promise((resolve) => {
-      setTurn(() => {
-        void Promise.all(this.#functions.map(callAndLog)).then(() => {
-          inFlight.remove(running);
-          resolve();
-        });
-      });
-    });
+    const callAll = async (): Promise<void> => {
+      await new Promise<void>((resolve) => setTurn(resolve));
+      await Promise.all(this.#functions.map(callAndLog));
+      inFlight.remove(running);
+    };
+    this.ended = callAll();
   }
 }
