@@ -6,7 +6,7 @@ import { toDeliveryName } from './delivery.js';
 import type { StoreRecord } from './store.js';
 
 /** Where the store has a record: of a transfer or another event, or of a refund if it has a name. */
-export interface Target {
+interface Target {
   readonly key: string;
   readonly name?: 'reversal';
 }

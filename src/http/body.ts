@@ -48,7 +48,7 @@ function findTypeFault(contentType: string): RequestFault | undefined {
 }
 
 /** Returns the bytes, and the value of the JSON in them. */
-export function parseBytes(bytes: Buffer): ReadBody {
+function parseBytes(bytes: Buffer): ReadBody {
   return {
     input: isUtf8(bytes) ? parseText(bytes.toString()) : new RequestFault(400, 'The body is not UTF-8.'),
     bytes,
@@ -56,7 +56,7 @@ export function parseBytes(bytes: Buffer): ReadBody {
 }
 
 /** Returns the value of this JSON. */
-export function parseText(text: string): unknown {
+function parseText(text: string): unknown {
   try {
     // `JSON.parse` throws on a byte order mark. Express's parsers drop it too.
     return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text) as unknown;

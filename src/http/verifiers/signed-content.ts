@@ -31,7 +31,7 @@ export const signedContentOptionNames = ['header', 'signed', 'timestamp', 'toler
 
 export type SignatureEncoding = 'hex' | 'base64';
 
-export type SignedContent = ReturnType<typeof resolveSignedContent>;
+type SignedContent = ReturnType<typeof resolveSignedContent>;
 
 /** Checks the options. Throws INVALID_ARGUMENT. */
 export function resolveSignedContent(
@@ -127,7 +127,7 @@ function describeAge(timestamp: string, toleranceMs: number): string {
 }
 
 /** Returns the signed strings, one after the other. */
-export function fillTemplate(
+function fillTemplate(
   { template }: SignedContent,
   own: { readonly body: Uint8Array; readonly timestamp: string },
   readOther: (name: string) => string,

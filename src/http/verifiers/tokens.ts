@@ -19,7 +19,7 @@ export type Secret = string | undefined | readonly (string | undefined)[];
 
 export const minSecretLength = 16;
 
-export const secretDescription = `a string of at least ${minSecretLength} characters without blanks at its ends`;
+const secretDescription = `a string of at least ${minSecretLength} characters without blanks at its ends`;
 
 /** The advice of an error about a secret that the app chooses. */
 export const makeSecret = 'Write the output of `openssl rand -hex 32` into its environment variable.';
@@ -28,7 +28,7 @@ export const makeSecret = 'Write the output of `openssl rand -hex 32` into its e
  * Returns whether this is long enough not to be guessed. A newline of the file that it came from would refuse every
  * sender.
  */
-export function isSecret(value: unknown): value is string {
+function isSecret(value: unknown): value is string {
   return typeof value === 'string' && value.length >= minSecretLength && value.trim() === value;
 }
 
@@ -49,7 +49,7 @@ export function toSecretList(
 }
 
 /** Returns a constant-time comparison with every secret. */
-export function matcherOf(secrets: readonly string[]): (candidate: string) => boolean {
+function matcherOf(secrets: readonly string[]): (candidate: string) => boolean {
   const expected = secrets.map((secret) => Buffer.from(secret));
   return (candidate) => {
     const bytes = Buffer.from(candidate);
@@ -109,7 +109,6 @@ export interface TransferTokenVerifier {
  */
 export function transferToken(secret: Secret): TransferTokenVerifier {
   const secrets = toSecretList('secret', secret);
-  const [newest] = secrets;
   const tokenOf = (key: string, externalId: string): string =>
     createHmac('sha256', key).update(externalId).digest('base64url');
 
@@ -122,7 +121,7 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
       throw invalidArgument('externalId', 'a string of at least one character', externalId);
     }
     const url = toHttpUrl('base', base, "urlFor('https://merchant.example/callbacks', externalId)");
-    url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(newest, externalId)}`;
+    url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(secrets[0], externalId)}`;
     return url.href;
   }
   return makeVerifier('transferToken', accepts, { readsPath: true, urlFor });
@@ -205,7 +204,7 @@ function toBasicToken(pair: Credentials | null): string {
 }
 
 /** Returns the last segment of the URL's path. One slash at the end of the path is ignored. */
-export function readLastSegment(request: SenderRequest & { readonly originalUrl?: string }): string {
+function readLastSegment(request: SenderRequest & { readonly originalUrl?: string }): string {
   const url = String(request.originalUrl ?? request.url);
   // A web request has an absolute URL. Its host is not a segment.
   const path = !url.startsWith('/') && URL.canParse(url) ? new URL(url).pathname : url;
