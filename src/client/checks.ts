@@ -33,7 +33,7 @@ export function requireIterable(option: string, value: unknown): void {
 /** Returns the URL if it is http or https, and without credentials. */
 export function parseHttpUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password === '';
+  const isPlain = url !== undefined && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === '';
   return isPlain ? url : undefined;
 }
 

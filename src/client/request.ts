@@ -201,7 +201,7 @@ function redact(text: string, secrets: readonly string[]): string {
 
 /** The documented error body (service §2.3), if `text` is one. */
 function parseErrorBody(text: string | undefined, secrets: readonly string[]): ServiceErrorBody | undefined {
-  const body = parseJson(text ?? '') ?? {};
+  const body = parseJson(text) ?? {};
   const { error, statusCode, message, data } = body as Partial<Record<keyof ServiceErrorBody, unknown>>;
   if (error !== true || typeof statusCode !== 'number' || typeof message !== 'string' || data !== null)
     return undefined;

@@ -8,7 +8,7 @@ export class Slots {
     this.#free = size;
   }
 
-  waiting({ urgent = false } = {}): number {
+  waiting({ urgent }: { urgent: boolean }): number {
     return (urgent ? this.#urgent : this.#normal).size;
   }
 

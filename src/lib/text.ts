@@ -44,10 +44,10 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** Returns `undefined` for text that is not JSON. */
-export function parseJson(text: string): unknown {
+/** Returns `undefined` for text that is not JSON, and for none. */
+export function parseJson(text: string | undefined): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text ?? '');
   } catch {
     return undefined;
   }

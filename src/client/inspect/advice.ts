@@ -16,7 +16,7 @@ export function advise(verdict: TransferVerdict, findings: Findings): Advice {
     case 'undecided':
       return adviseUndecided(service, record);
     case 'in_progress':
-      return adviseInProgress(findClaim(record));
+      return adviseInProgress(findClaim(record as Exclude<RecordReading, { state: 'unread' }>));
     case 'open':
     case 'unfounded':
       return adviseOpen(verdict, service as Extract<ServiceReading, { state: 'open' }>);
@@ -30,9 +30,8 @@ export function advise(verdict: TransferVerdict, findings: Findings): Advice {
 }
 
 /** Returns the claim of the transfer, or of its reversal. */
-function findClaim(record: RecordReading): Claimed | undefined {
-  const reversal = record.state === 'unread' ? undefined : record.reversal;
-  return [record, reversal].find((each): each is Claimed => each?.state === 'claimed');
+function findClaim(record: Exclude<RecordReading, { state: 'unread' }>): Claimed | undefined {
+  return [record, record.reversal].find((each): each is Claimed => each?.state === 'claimed');
 }
 
 type Claimed = Extract<StoreRecord, { state: 'claimed' }>;
@@ -92,7 +91,7 @@ function adviseMissed(
   const reconcile = `Reconcile it now, or leave it to the next reconciliation${isReversal ? ' of `paid`' : ''}.`;
   const lost = 'the store may have lost records (flush, eviction, failover, another prefix)';
   const look = 'The log shows whether callbacks came, and why they failed: search the id.';
-  const isYoung = finalAt !== undefined && retentionMs !== undefined && Date.now() - finalAt.getTime() < retentionMs;
+  const isYoung = finalAt !== undefined && Date.now() - finalAt.getTime() < (retentionMs ?? 0);
   return {
     meaning: isReversal
       ? 'The success of the transfer was handled, and its reversal was not.'
@@ -137,8 +136,10 @@ function adviseUndecided(service: ServiceReading, record: RecordReading): Advice
     return service.state === 'unknown' ? handledUnknown : handledUnreadably;
   }
   const unread: string[] = [];
-  if (service.state === 'unread') unread.push(`the service ${describeFault(service.error)}`);
-  if (record.state === 'unread') unread.push(`the record ${describeFault(record.error)}`);
+  if (service.state === 'unread') {
+    unread.push(`the service ${service.error === undefined ? 'was not read' : 'could not be read'}`);
+  }
+  if (record.state === 'unread') unread.push('the record could not be read');
   // Your own id is not a key of the store, so `free` proves nothing if the given id is yours.
   const guess =
     record.state === 'unread'
@@ -146,7 +147,7 @@ function adviseUndecided(service: ServiceReading, record: RecordReading): Advice
       : ' Until then the record is that of the given id, and counts only if that is the id of the service.';
   const checks = [
     service.state === 'unread' && service.error !== undefined ? whatToCheck(service.error) : '',
-    record.state === 'unread' && record.error !== undefined ? checkStore : '',
+    record.state === 'unread' ? checkStore : '',
   ];
   return {
     meaning: `Nothing can be concluded: ${unread.join(', and ')}.`,
@@ -155,10 +156,6 @@ function adviseUndecided(service: ServiceReading, record: RecordReading): Advice
 }
 
 const checkStore = 'Check that the store can be reached, and that it is the one of your app.';
-
-function describeFault(error: unknown): string {
-  return error === undefined ? 'was not read' : 'could not be read';
-}
 
 /** Returns what to check when the service could not be read. Its message has the address that was asked. */
 function whatToCheck({ code, status, authenticationFaults, cause }: TransferClientError): string {

@@ -112,7 +112,6 @@ function isSameMoney(facts: Facts, handled: TransferCallbackFacts): boolean {
 
 /** Compares the status that the service reports with the status in each record, of the transfer and its reversal. */
 function compareStatus(status: unknown, handled: readonly TransferCallbackFacts[]): RecordColumn {
-  if (status === undefined) return 'same';
   const statuses = handled.map((each) => each.status);
   if (status === 'SUCCESS') return statuses.every((each) => each === 'SUCCESS') ? 'same' : 'other';
   // A failure and a reversal both refund the payout, so only one of them is handled.

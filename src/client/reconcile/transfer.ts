@@ -71,7 +71,7 @@ export async function reconcilePending<C extends CallbackShape, Tx>(
   if (isYoung) return { id, result: 'pending', reason: 'too_young' };
   const reconciled = await readAndReceive(id, run, receiver);
   // Another error is about more than a date.
-  return dateFault === undefined ? reconciled : { error: dateFault, ...reconciled };
+  return { ...(dateFault && { error: dateFault }), ...reconciled };
 }
 
 /**

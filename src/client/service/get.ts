@@ -42,7 +42,7 @@ export function makeRequests(
     const result = await sendWithRetries(access, '', signal);
     signal.throwIfAborted();
     const { status, text } = requireSuccess(result, access, 'UNAVAILABLE', 'The transfer could not be read.');
-    const json = text === undefined ? undefined : parseJson(text);
+    const json = parseJson(text);
     if (json === undefined) {
       const message = 'The response is no JSON, or is longer than 1 MiB.';
       throw new TransferClientError('UNREADABLE_RESPONSE', message, { status });
