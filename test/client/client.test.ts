@@ -45,7 +45,7 @@ describe('transferService', () => {
     [{ apiSecret: 'with a\nline' }, `Expected \`apiSecret\` ${visible} a string of 11 characters.`],
     [{ apiSecret: undefined }, `Expected \`apiSecret\` ${visible} undefined. Is its`],
     [{ timeoutMs: 0 }, 'Expected `timeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
-    [{ fetch: 5 }, 'Expected `fetch` to be a function, got 5.'],
+    [{ fetch: 5 }, 'Expected `fetch` to be a function, got 5. Write `fetch: globalThis.fetch`.'],
     [{ readTransaction: 'data' }, 'Expected `readTransaction` to be a function, got "data".'],
     [null, 'Expected `options` to be an object, got null.'],
   ])('refuses the options %j', (changes, message) => {

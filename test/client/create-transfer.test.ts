@@ -121,6 +121,15 @@ describe('createTransfer', () => {
       expect(received).toEqual([]);
     },
   );
+
+  test('a transfer without an externalId, or with a number, is created, and may be queried', async () => {
+    const { client } = await startService([[201, {}], [201, {}], hangUp]);
+    for (const externalId of [undefined, 5]) {
+      expect(await client.createTransfer({ ...request, externalId })).toEqual({});
+    }
+    const error = await catchError(client.createTransfer({ ...request, externalId: 5 }));
+    expect(error.message).toContain('The transfer may have been created: query it, before anything else.');
+  });
 });
 
 describe('the outcome of createTransfer', () => {

@@ -42,8 +42,11 @@ describe('getTransaction', () => {
     for (const id of ['', '../admin', '%2e%2e', 'a\nb', 'a\u202Eb', '\uD800', 5, ['tr-1'], null]) {
       expect(await catchError(client.getTransaction(id as never)), String(id)).toMatchObject({ code: 'INVALID_ID' });
     }
-    const error = await catchError(client.getTransaction(5n as never));
-    expect(error.message).toContain('It is a string, not 5: write `String(id)`.');
+    for (const id of [5, 5n]) {
+      const { message } = await catchError(client.getTransaction(id as never));
+      expect(message).toContain('or control character. It is a string, not 5: write `String(id)`.');
+    }
+    expect((await catchError(client.getTransaction('a/b'))).message).toMatch(/or control character\. See /);
     expect(received).toEqual([]);
   });
 

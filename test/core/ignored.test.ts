@@ -97,6 +97,7 @@ test.each<[string, make: () => unknown]>([
   ['a string', () => 'customer.created'],
   ['a number', () => 7],
   ['null', () => null],
+  ['nothing', () => undefined],
   ['a Buffer', () => Buffer.from('{"event":"customer.created"}')],
   ['a promise', () => Promise.resolve(announced('customer.created'))],
   ['a request', () => new Request('https://app.example/callbacks')],

@@ -25,6 +25,7 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ states: { ...states, late: 'success' } }, aMeaning, '"success"', "states['late']"],
   [{ states: { ...states, late: undefined } }, aMeaning, 'undefined', "states['late']"],
   [{ states: { ...states, late: 'toString' } }, aMeaning, '"toString"', "states['late']"],
+  [{ states: { ...states, 'two\nlines': 'FAILED' } }, 'an object whose keys are printable', 'an object'],
   [{ states: {} }, aState('SUCCESS'), 'an object'],
   [{ states: { bounced: 'FAILED', back: 'REVERSED' } }, aState('SUCCESS'), 'an object'],
   [{ states: { paid: 'SUCCESS', waiting: 'PENDING' } }, aState('FAILED or REVERSED'), 'an object'],
@@ -56,6 +57,13 @@ test('an error about a definition has the code to write instead', () => {
   expect(reads.write).toContain('amount: data.amount, currency: data.currency');
   const { write } = thrownBy(() => define({ states: { paid: 'SUCCESS' } })) as { write: string };
   expect(write).toBe("states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' }");
+  expect(thrownBy(() => define({ fetch: {} }))).toMatchObject({ write: 'fetch: globalThis.fetch' });
+});
+
+test('a service has the verifier of its definition, and can be asked only by its `query`', () => {
+  expect(define({ verify: signed })).toMatchObject({ verify: signed });
+  expect(define({ query })).toMatchObject({ ask: expect.any(Function) as object });
+  expect(define({})).not.toHaveProperty('ask');
 });
 
 test('a definition is refused without options, and options of undefined mean their defaults', () => {

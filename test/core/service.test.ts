@@ -56,6 +56,7 @@ test.each([
   const outcome = await receive(paid);
   expect(outcome).toMatchObject({
     outcome: 'invalid',
+    issues: [{ path: [], message: '`read` is not synchronous' }],
     error: { code: 'INVALID_ARGUMENT', message: containing('Expected `read` to be synchronous, got a promise.') },
   });
   expect(toResponse(outcome).status).toBe(500);

@@ -71,6 +71,12 @@ describe('what is compared', () => {
     for (const [what, data, fingerprint, verdict] of cases) {
       const inspection = await inspectWith(data, { state: 'handled', fingerprint });
       expect(inspection.verdict, what).toBe(verdict);
+      const meaning = {
+        handled: /^The handler has succeeded, for the facts that/,
+        conflict: /^The handler has succeeded, for other facts than/,
+        undecided: /^The handler has succeeded, but the facts in its record cannot be read\./,
+      }[verdict];
+      expect(inspection.meaning, what).toMatch(meaning ?? expect.fail(verdict));
     }
   });
 
@@ -108,6 +114,9 @@ describe('what is compared', () => {
       service: { state: 'final' },
     });
     expect(getTransaction).toHaveBeenCalledTimes(2);
+    statuses.push('SUCCESS');
+    expect((await inspectWith({}, handled, { service: serviceOf({ getTransaction }) })).verdict).toBe('handled');
+    expect(getTransaction).toHaveBeenCalledTimes(3);
   });
 });
 
@@ -259,7 +268,9 @@ test('a status that reads as final calls for a translation, and is no proof of a
   expect(await inspectWith({ status: 'SUCCESSFUL' }, handled)).toMatchObject({
     verdict: 'unfounded',
     meaning: `The handler has succeeded, but ${words}`,
-    advice: expect.stringMatching(/^If that is final, let `readTransaction`.* Otherwise inspect it again/) as string,
+    advice: expect.stringMatching(
+      /^If that is final, let `readTransaction`.* Otherwise inspect it again in some minutes, because a query may lag\. A service/,
+    ) as string,
   });
   const pending = await inspectWith({ status: 'PENDING' }, { state: 'free' });
   expect(pending).toMatchObject({ service: { seemsFinal: false }, advice: expect.stringMatching(/^Wait/) as string });
@@ -290,8 +301,9 @@ test('an inspection leaves no timer and no listener behind', async () => {
 
 test('options of inspectTransfer that do not fit are refused, and the error names them', async () => {
   const cases: [changes: object, message: string][] = [
-    [{ id: 5 }, 'Expected `id` to be the id or externalId of a transfer, got 5.'],
-    [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
+    [{ id: 5 }, 'Expected `id` to be the id or externalId of a transfer, got 5. Write `id: String(id)`.'],
+    [{ id: 5n }, 'Expected `id` to be the id or externalId of a transfer, got 5. Write `id: String(id)`.'],
+    [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "". Write `id: \'payout-8841\'`.'],
     [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
     [{ receiver: {} }, 'Expected `receiver` to be a receiver, got an object.'],
   ];

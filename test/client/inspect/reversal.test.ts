@@ -64,6 +64,8 @@ describe('the verdict', () => {
     expect(inspection.advice).toMatch(
       /^Inspect it again in some minutes, because a query may lag\. If nothing changes, tr/,
     );
+    const other = await inspectAfter([200, announced('REVERSED', 'a', { currency: 'XOF' })], ['SUCCESS', 'REVERSED']);
+    expect(other).toMatchObject({ verdict: 'conflict' });
     const same = await inspectAfter([200, announced('REVERSED', 'a', { amount: '100.00' })], ['SUCCESS', 'REVERSED']);
     expect(same).toMatchObject({ verdict: 'handled' });
   });

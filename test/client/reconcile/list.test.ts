@@ -110,7 +110,8 @@ test('an item of `pending` that is no transfer fails alone, with an error that n
     [{ id: 'a', createdAt: new Date('soon') }, 'not in the future, got '],
     [{ id: 'a', createdAt: -Infinity }, 'not in the future, got -Infinity.'],
     [{ id: 'a', createdAt: null }, 'not in the future, got null.'],
-    [null as never, 'Expected '],
+    [null as never, 'Expected a transfer of `pending` to be `{ id, createdAt }`, got null.'],
+    [5 as never, 'Expected a transfer of `pending` to be `{ id, createdAt }`, got 5.'],
   ];
   for (const [item, message] of cases) {
     const pending = [item as PendingTransfer, ...inserted(1)];

@@ -48,15 +48,18 @@ describe('of `paid`', () => {
   });
 
   test('a transfer that is open a week after its creation is a problem, as one whose success was forged', async () => {
-    const { receiver, ran } = await startPayouts({ old: 'payout.returning', young: 'payout.returning' });
+    const known = { old: 'payout.returning', young: 'payout.returning', done: 'SUCCESS' } as const;
+    const { receiver, ran } = await startPayouts(known);
     const dayMs = 86_400_000;
     const paid = [
       { id: 'old', createdAt: Date.now() - 8 * dayMs },
       { id: 'young', createdAt: Date.now() - 6 * dayMs },
+      { id: 'done', createdAt: Date.now() - 8 * dayMs },
     ];
     const report = await reconcileTransfers({ receiver, paid });
+    expect(report.durationMs).toBeGreaterThanOrEqual(report.paid?.durationMs ?? Infinity);
     expect(report.paid).toMatchObject({
-      pending: 2,
+      ...{ pending: 2, unchanged: 1 },
       problems: [{ id: 'old', result: 'pending', reason: 'not_final', error: { code: 'NOT_HANDLED' } }],
     });
     expect(report.paid?.problems).toHaveLength(1);

@@ -201,7 +201,7 @@ test('a run in which the service responds with 404 to every query asks for the a
     unknown: 2,
     advice: containing('is its address right'),
   });
-  expect(await reconcile(client, { pending: [] })).toMatchObject({ advice: undefined });
+  expect(await reconcile(client, { pending: [] })).toMatchObject({ advice: undefined, paid: undefined });
 });
 
 const dayMs = 86_400_000;
