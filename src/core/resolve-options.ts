@@ -74,8 +74,8 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
 
 /** Returns the service whose callbacks the receiver reads. */
 function resolveService(options: { readonly service?: PayoutService }): PayoutService {
-  // A service that is not found by its name, or that a circular import has not made yet, is not left out: the documented
-  // service has no verifier.
+  // A service that is not found by its name, or that a circular import has not made yet, is not left out: the
+  // documented service has no verifier.
   if (!('service' in options)) return documentedService;
   const { service } = options;
   if (hasMethods(service, 'readCallback') && hasMethods(service.meanings, 'has')) {
