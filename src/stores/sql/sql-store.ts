@@ -93,11 +93,9 @@ export function makeSqlStore<Tx>(
   traits?: LibraryTraits<Tx>,
 ): SqlStore<Tx> {
   const settings = resolveOptions(database.dialect, options);
-  const transactional = database as SqlDatabase<Tx>;
-  if (settings.isTransactional) {
-    requireFunction('transaction', transactional.transaction, '(work) => db.transaction(work)');
-  }
-  return makeStore(toEngine(transactional, traits), settings, traits);
+  const { transaction } = database as { readonly transaction?: unknown };
+  if (settings.isTransactional) requireFunction('transaction', transaction, '(work) => db.transaction(work)');
+  return makeStore(toEngine(database as SqlDatabase<Tx>, traits), settings, traits);
 }
 
 function toEngine<Tx>(
