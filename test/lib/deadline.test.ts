@@ -67,7 +67,8 @@ test('a task has a signal until its time is up or the outer signal aborts, and l
   outer.abort('the reason');
   await expect(aborted).rejects.toBe('the reason');
   await expect(run(60_000, never)).rejects.toBe('the reason');
-  expect(liveTimers()).toBe(others);
+  // A timer of the runner may have ended meanwhile.
+  expect(liveTimers()).toBeLessThanOrEqual(others);
   expect(remove.mock.calls).toEqual(add.mock.calls.map(([type, listener]) => [type, listener]));
 });
 
