@@ -109,6 +109,7 @@ export interface TransferTokenVerifier {
  */
 export function transferToken(secret: Secret): TransferTokenVerifier {
   const secrets = toSecretList('secret', secret);
+  const [newest] = secrets;
   const tokenOf = (key: string, externalId: string): string =>
     createHmac('sha256', key).update(externalId).digest('base64url');
 
@@ -121,7 +122,7 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
       throw invalidArgument('externalId', 'a string of at least one character', externalId);
     }
     const url = toHttpUrl('base', base, "urlFor('https://merchant.example/callbacks', externalId)");
-    url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(secrets[0], externalId)}`;
+    url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(newest, externalId)}`;
     return url.href;
   }
   return makeVerifier('transferToken', accepts, { readsPath: true, urlFor });
