@@ -22,8 +22,8 @@ export interface SqlDatabase<Tx> {
   query(sql: string, tx?: Tx): unknown;
   /**
    * Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. Calls `work` once: a
-   * second call rejects. The store ends a transaction that takes too long: give the library no deadline for it. It may
-   * wait `queueMs` milliseconds for a connection.
+   * second call rejects. The store ends a transaction that takes too long: give the library no deadline for it. Waits
+   * at most `queueMs` milliseconds for a connection.
    */
   transaction(work: (tx: Tx) => Promise<void>, times: { queueMs: number }): PromiseLike<unknown>;
 }
