@@ -44,7 +44,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** Returns `undefined` for text that is not JSON, and for none. */
+/** Returns `undefined` if there is no text, or if it is not JSON. */
 export function parseJson(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '');
