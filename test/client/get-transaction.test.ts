@@ -50,7 +50,7 @@ describe('getTransaction', () => {
     expect(received).toEqual([]);
   });
 
-  test('a signal in place of the options is told how to be given', async () => {
+  test('the error for a signal in place of the options has the code to write', async () => {
     const { client } = await startService([[200, transaction]]);
     await expect(client.getTransaction('tr-1', AbortSignal.abort() as never)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
